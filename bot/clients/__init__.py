@@ -1,0 +1,1 @@
+"""Talk and decide nothing: one outside system a module, and it alone imports that library."""

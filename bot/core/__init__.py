@@ -1,0 +1,1 @@
+"""Decides and touches nothing: no await, no clock, no network, no random."""

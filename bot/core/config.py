@@ -1,0 +1,194 @@
+"""The fork's file `.github/graft.yml` as a model: what is taken in, who owns what, what must be proved."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+from bot.core.types import Level, Mode
+
+_DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
+_UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
+
+
+def _duration(value: object) -> object:
+    if isinstance(value, str):
+        match = _DURATION.fullmatch(value.strip())
+        if match is None:
+            raise ValueError(f"{value!r} is no duration: write a number and s, m, h or d, as in 30m")
+        return timedelta(**{_UNITS[match[2]]: float(match[1])})
+    return value
+
+
+def _percent(value: object) -> object:
+    if isinstance(value, str):
+        match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*%", value.strip())
+        if match is None:
+            raise ValueError(f"{value!r} is no percentage: write it as in 3%")
+        return float(match[1]) / 100
+    return value
+
+
+Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Fraction = Annotated[float, BeforeValidator(_percent), Field(ge=0)]
+
+
+class Model(BaseModel):
+    """A part of the file: unknown keys are errors."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Upstream(Model):
+    """Where upstream lives; `url` only where it is not on the same GitHub."""
+
+    repository: str
+    branch: str = "main"
+    url: str | None = None
+
+
+class Fork(Model):
+    """The fork's main branch."""
+
+    branch: str = "main"
+
+
+class BundleCaps(Model):
+    """How large a bundle may grow; `watch` bundles have caps of their own."""
+
+    max_commits: int = Field(25, ge=1)
+    max_files: int = Field(150, ge=1)
+    watch_max_commits: int = Field(10, ge=1)
+
+
+class Caps(Model):
+    """How much Graft may open on its own."""
+
+    open_bundles: int = Field(10, ge=0)
+    open_chains: int = Field(10, ge=0)
+    pull_requests_per_day: int = Field(20, ge=0)
+
+
+class RiskRule(Model):
+    """A rule of the fork's own: what it names is risky, and needs these levels and areas."""
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9-]*$")
+    paths: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    levels: tuple[Level, ...] = ()
+    areas: tuple[str, ...] = ()
+    toolchain: bool = False
+
+
+class Ingest(Model):
+    """What is taken in, how often, in what portions."""
+
+    every: Duration = timedelta(minutes=30)
+    stale_after: Duration = timedelta(hours=12)
+    bundle: BundleCaps = BundleCaps()
+    caps: Caps = Caps()
+    risk: tuple[RiskRule, ...] = ()
+    skip: tuple[str, ...] = ()
+    picked_markers: tuple[str, ...] = ()
+    max_files: int = Field(300, ge=1, description="a commit that touches more files is too large to be called safe")
+
+
+class Area(Model):
+    """A named part of the fork with its own owners (logins, or org/team)."""
+
+    paths: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+    suites: tuple[str, ...] = ()
+
+
+class Budget(Model):
+    """How much worse a metric may get (fractions: 3 % is 0.03)."""
+
+    regression: Fraction | None = None
+    p95: Fraction | None = None
+
+
+class Budgets(Model):
+    """The default budget and those of single kernels or metrics."""
+
+    default: Budget = Budget()
+    kernels: dict[str, Budget] = {}
+
+
+Harness = Literal["pytest", "lit", "gtest", "ctest", "kernels", "bench", "command", "torchrun", "http"]
+
+
+class Suite(Model):
+    """A named set of tests or measurements of one level, with one harness and one owner area."""
+
+    suite: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    harness: Harness = "pytest"
+    run: tuple[str, ...] = ()
+    build: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    runner: tuple[str, ...] = ("default",)
+    area: str | None = None
+    timeout: Duration = timedelta(minutes=30)
+    deadline: Duration = timedelta(hours=6)
+    memory_gib: float | None = Field(None, gt=0)
+    canary: str | None = None
+    retries: int = Field(1, ge=0)
+    metrics: tuple[str, ...] = ()
+    manual: bool = False
+    budget: Budgets = Budgets()
+
+
+class Validation(Model):
+    """The suites of each level."""
+
+    l1: tuple[Suite, ...] = ()
+    l2: tuple[Suite, ...] = ()
+    l3: tuple[Suite, ...] = ()
+    l2_every: Duration | None = None
+
+    def of(self, level: Level) -> tuple[Suite, ...]:
+        """The suites of one level."""
+        suites: tuple[Suite, ...] = getattr(self, level.value)
+        return suites
+
+
+class GatePathRule(Model):
+    """Which levels and areas a change under these paths needs, a person's pull request too."""
+
+    paths: tuple[str, ...]
+    levels: tuple[Level, ...] = ()
+    areas: tuple[str, ...] = ()
+
+
+class Gate(Model):
+    """Who must have said yes before a pull request lands."""
+
+    require_signoff_from: tuple[str, ...] = ()
+    self_signoff: bool = False
+    levels: tuple[Level, ...] = (Level.L1,)
+    rules: tuple[GatePathRule, ...] = ()
+    trunk_red_blocks: tuple[str, ...] = ()
+    keep_signoff_outside_area: bool = False
+    persons: bool = True
+
+
+class Config(Model):
+    """The whole file."""
+
+    upstream: Upstream
+    fork: Fork = Fork()
+    mode: Mode = Mode.PROPOSE
+    ingest: Ingest = Ingest()
+    areas: dict[str, Area] = {}
+    validation: Validation = Validation()
+    gate: Gate = Gate()
+    default_owner: str | None = None
+
+    @classmethod
+    def of(cls, raw: dict[str, Any]) -> Config:
+        """The model of already loaded YAML; raises pydantic.ValidationError."""
+        return cls.model_validate(raw)
