@@ -59,17 +59,17 @@ class Fork(Model):
 class BundleCaps(Model):
     """How large a bundle may grow; `watch` bundles have caps of their own."""
 
-    max_commits: int = Field(25, ge=1)
-    max_files: int = Field(150, ge=1)
-    watch_max_commits: int = Field(10, ge=1)
+    max_commits: int = Field(default=25, ge=1)
+    max_files: int = Field(default=150, ge=1)
+    watch_max_commits: int = Field(default=10, ge=1)
 
 
 class Caps(Model):
     """How much Graft may open on its own."""
 
-    open_bundles: int = Field(10, ge=0)
-    open_chains: int = Field(10, ge=0)
-    pull_requests_per_day: int = Field(20, ge=0)
+    open_bundles: int = Field(default=10, ge=0)
+    open_chains: int = Field(default=10, ge=0)
+    pull_requests_per_day: int = Field(default=20, ge=0)
 
 
 class RiskRule(Model):
@@ -93,7 +93,9 @@ class Ingest(Model):
     risk: tuple[RiskRule, ...] = ()
     skip: tuple[str, ...] = ()
     picked_markers: tuple[str, ...] = ()
-    max_files: int = Field(300, ge=1, description="a commit that touches more files is too large to be called safe")
+    max_files: int = Field(
+        default=300, ge=1, description="a commit that touches more files is too large to be called safe"
+    )
 
 
 class Area(Model):
@@ -134,9 +136,9 @@ class Suite(Model):
     area: str | None = None
     timeout: Duration = timedelta(minutes=30)
     deadline: Duration = timedelta(hours=6)
-    memory_gib: float | None = Field(None, gt=0)
+    memory_gib: float | None = Field(default=None, gt=0)
     canary: str | None = None
-    retries: int = Field(1, ge=0)
+    retries: int = Field(default=1, ge=0)
     metrics: tuple[str, ...] = ()
     manual: bool = False
     budget: Budgets = Budgets()

@@ -1,0 +1,129 @@
+"""Which lines of a comment are spoken: not quoted, fenced, indented, commented out or within a code span."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import defaultdict
+
+_BREAK = re.compile(r"\r\n|\n|\r")
+_FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)", re.DOTALL)
+_ALONE = re.compile(r"\s*$| {0,3}(>|#{1,6}(\s|$)|(-\s*){3,}$|(\*\s*){3,}$|(_\s*){3,}$)")
+_ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])\s")
+_PRE = re.compile(r"<(pre|script|style|textarea|code|samp)(?=[\s>])", re.IGNORECASE)
+_TICKS = re.compile(r"`+")
+_LOWER = {code: code + 32 for code in range(65, 91)}  # str.lower would move the places of what follows
+_OPENERS = re.compile(r"\\.|`+|<", re.DOTALL)
+
+
+def spoken(body: str) -> list[tuple[int, str]]:
+    """The lines (number from 1, text without its break) whose first character is the writer's own plain text."""
+    return _Reader(_BREAK.split(body.removeprefix("\ufeff"))).read()
+
+
+class _Reader:
+    """One pass over the lines, block by block; `hidden` collects stretches of characters that are not spoken."""
+
+    def __init__(self, lines: list[str]) -> None:
+        self.lines = lines
+        self.text = "\n".join(lines)
+        self.lowered = self.text.translate(_LOWER)
+        self.starts = [0]
+        for line in lines:
+            self.starts.append(self.starts[-1] + len(line) + 1)
+        self.fences = [_FENCE.fullmatch(line) for line in lines]
+        self.closers: dict[tuple[str, int], list[int]] = {}
+        self.hidden: list[tuple[int, int]] = []
+
+    def read(self) -> list[tuple[int, str]]:
+        line, place = 0, 0
+        while line < len(self.lines):
+            place = max(place, self.starts[line])
+            after = self.fence_end(line) if place == self.starts[line] else None
+            if after is not None:
+                self.hidden.append((place, self.starts[after]))
+                line = after
+                continue
+            stop = line + 1
+            while stop < len(self.lines) and not self.starts_block(stop):
+                stop += 1
+            place = self.block(place, self.starts[stop])
+            line = max(stop, bisect_left(self.starts, place + 1) - 1)
+        return self.shown()
+
+    def shown(self) -> list[tuple[int, str]]:
+        kept, at = [], 0
+        for number, line in enumerate(self.lines):
+            start = self.starts[number]
+            while at < len(self.hidden) and self.hidden[at][1] <= start:
+                at += 1
+            if at < len(self.hidden) and self.hidden[at][0] <= start:
+                continue
+            if not line.startswith((" ", "\t", ">")):
+                kept.append((number + 1, line))
+        return kept
+
+    def starts_block(self, line: int) -> bool:
+        """True where no code span can reach from the line before into this one."""
+        here, before = self.lines[line], self.lines[line - 1]
+        alone = _ALONE.match(here) or _ALONE.match(before) or _ITEM.match(here)
+        return alone is not None or self.fence_end(line) is not None
+
+    def fence_end(self, line: int) -> int | None:
+        """The line after the fence that opens here, or None where none opens.
+
+        A fence indented as code is one only where it is closed too, as within a list.
+        """
+        match = self.fences[line]
+        if match is None or (match[2][0] == "`" and "`" in match[3]):
+            return None
+        key = (match[2][0], len(match[2]))
+        if key not in self.closers:
+            self.closers[key] = [at for at, other in enumerate(self.fences) if other and _closes(other, *key)]
+        later = self.closers[key]
+        found = bisect_left(later, line + 1)
+        if found < len(later):
+            return later[found] + 1
+        return len(self.lines) if len(match[1]) < 4 else None
+
+    def block(self, place: int, end: int) -> int:
+        """Hide what of the block is no plain text; returns where reading goes on (past `end` if a comment does)."""
+        runs: dict[int, list[int]] = defaultdict(list)
+        for ticks in _TICKS.finditer(self.text, place, end):
+            runs[len(ticks[0])].append(ticks.start())
+        while place < end:
+            opener = _OPENERS.search(self.text, place, end)
+            if opener is None:
+                break
+            place = opener.end()
+            last = self.cover(opener, runs)
+            if last is not None:
+                self.hidden.append((opener.start(), last))
+                place = last
+        return max(place, end)
+
+    def cover(self, opener: re.Match[str], runs: dict[int, list[int]]) -> int | None:
+        """Where that which opens here ends, or None where it opens nothing."""
+        first, mark = opener.start(), opener[0]
+        if mark[0] == "`":
+            later = runs[len(mark)]
+            found = bisect_left(later, opener.end())
+            return later[found] + len(mark) if found < len(later) else None
+        if mark != "<":
+            return None
+        if self.text.startswith("<!--", first):
+            return self.closing("-->", first)
+        element = _PRE.match(self.text, first)
+        return self.closing(f"</{element[1].lower()}>", first) if element else None
+
+    def closing(self, mark: str, first: int) -> int | None:
+        """The end of `mark`; at a line's start an unclosed one hides all that follows, elsewhere it is mere text."""
+        found = self.lowered.find(mark, first + 4)
+        if found >= 0:
+            return found + len(mark)
+        begins_line = not self.text[self.text.rfind("\n", 0, first) + 1 : first].strip()
+        return len(self.text) + 1 if begins_line else None
+
+
+def _closes(fence: re.Match[str], char: str, length: int) -> bool:
+    return fence[2][0] == char and len(fence[2]) >= length and not fence[3].strip()
