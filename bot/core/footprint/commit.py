@@ -49,7 +49,9 @@ class FileChange(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SymbolChange:
-    """One symbol that a commit changes. `what` is defined, signature, body, removed, renamed (from `old`), moved_in, moved_out."""
+    """One symbol that a commit changes.
+
+    `what` is defined, signature, body, removed, renamed (from `old`), moved_in or moved_out (to another file)."""
 
     name: str
     kind: str
@@ -316,9 +318,14 @@ def decode_footprint(raw: bytes) -> Footprint:
 
 
 def _decode_file(row: list[Any]) -> FileFootprint:
-    *plain, language, binary, parsed, ranges, symbols, refers, drops = row
+    path, old_path, status, old_oid, new_oid, mode, language, binary, parsed, ranges, symbols, refers, drops = row
     return FileFootprint(
-        *plain,
+        path=path,
+        old_path=old_path,
+        status=status,
+        old_oid=old_oid,
+        new_oid=new_oid,
+        mode_changed=mode,
         language=Language(language),
         binary=binary,
         parsed=parsed,

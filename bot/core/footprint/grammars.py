@@ -49,7 +49,8 @@ _PYTHON = """
     (module (expression_statement (assignment left: (identifier) @name) @def.variable))
     (class_definition body: (block (assignment left: (identifier) @name) @def.field))
     (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @def.field)))
-    (assignment left: (attribute object: (identifier) @self attribute: (identifier) @name) (#eq? @self "self")) @def.attribute
+    (assignment
+      left: (attribute object: (identifier) @self attribute: (identifier) @name) (#eq? @self "self")) @def.attribute
 """
 _TABLEGEN = """
     (class name: (_) @name body: (_)? @body) @def.class

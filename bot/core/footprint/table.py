@@ -83,7 +83,7 @@ class SymbolTable:
             language, parsed, rows = json.loads(zlib.decompress(raw))
         except zlib.error as error:
             raise ValueError(f"not a symbol table: {error}") from error
-        return cls(Language(language), tuple(Definition(*row[:6], aliases=tuple(row[6:])) for row in rows), parsed)
+        return cls(Language(language), tuple(Definition(*row[:6], tuple(row[6:])) for row in rows), parsed)
 
 
 def table_key(oid: str, language: Language) -> str:
