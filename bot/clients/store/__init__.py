@@ -1,0 +1,119 @@
+"""What only Graft knows, durably: SQLite (WAL) by default, PostgreSQL by URL, one schema with migrations.
+
+`Store` runs each call in a transaction of its own; `async with store.transaction() as tx` has the same calls in one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from pathlib import Path
+
+import sqlalchemy as sa
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from bot.clients.store.deliveries import DISPATCH, Deliveries, GroupCommit
+from bot.clients.store.engine import Database, StoreUnavailable, connect
+from bot.clients.store.jobs import Jobs
+from bot.clients.store.models import (
+    AuditRow,
+    Batch,
+    Breakage,
+    CommandRecord,
+    Delivery,
+    Expired,
+    Job,
+    JobState,
+    Run,
+    Runner,
+    RunState,
+    Scope,
+)
+from bot.clients.store.records import Audit, Batches, Breakages, Commands, Decisions, Notes, Repositories
+from bot.clients.store.runs import Runners, Runs
+
+__all__ = [
+    "DISPATCH",
+    "AuditRow",
+    "Batch",
+    "Breakage",
+    "CommandRecord",
+    "Delivery",
+    "Expired",
+    "Job",
+    "JobState",
+    "Run",
+    "RunState",
+    "Runner",
+    "Scope",
+    "Store",
+    "StoreUnavailable",
+    "Transaction",
+]
+
+
+class _Parts(Jobs, Deliveries, Runs, Runners, Batches, Breakages, Commands, Decisions, Audit, Notes, Repositories):
+    pass
+
+
+class Transaction(_Parts):
+    """All calls of the store inside one transaction."""
+
+    def __init__(self, connection: AsyncConnection) -> None:
+        self._connection = connection
+
+    @asynccontextmanager
+    async def _open(self) -> AsyncIterator[AsyncConnection]:
+        yield self._connection
+
+    def _begin(self, *, write: bool = True) -> AbstractAsyncContextManager[AsyncConnection]:
+        return self._open()
+
+
+class Store(_Parts):
+    """The store; every row belongs to an installation and a repository."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._intake = GroupCommit(database)
+
+    @classmethod
+    async def open(cls, url: str, *, migrate: bool = True) -> Store:
+        """Open by URL and bring the schema to its head. Raises ValueError (bad URL) and StoreUnavailable."""
+        path = sa.make_url(url)
+        if path.get_backend_name() == "sqlite" and path.database:
+            Path(path.database).parent.mkdir(parents=True, exist_ok=True)
+        database = connect(url)
+        if migrate:
+            try:
+                await database.migrate()
+            except BaseException:
+                await database.close()
+                raise
+        return cls(database)
+
+    def _begin(self, *, write: bool = True) -> AbstractAsyncContextManager[AsyncConnection]:
+        return self._database.begin(write=write)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Transaction]:
+        """Several calls in one transaction: all of them happen, or none."""
+        async with self._database.begin() as connection:
+            yield Transaction(connection)
+
+    async def record_delivery(self, delivery: Delivery) -> bool:
+        """Store a delivery with the job that dispatches it; durable when it returns.
+
+        False where this delivery id is known already. Raises StoreUnavailable.
+        """
+        return await self._intake.record(delivery)
+
+    async def ping(self) -> None:
+        """Raises StoreUnavailable where the database does not answer."""
+        async with self._database.begin(write=False) as connection:
+            await connection.execute(sa.text("SELECT 1"))
+
+    async def close(self) -> None:
+        """Finish what is under way and close all connections."""
+        await self._intake.close()
+        await self._database.close()

@@ -1,0 +1,1 @@
+"""Migrations of the store's schema, packaged with it."""

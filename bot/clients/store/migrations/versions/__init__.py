@@ -1,0 +1,1 @@
+"""One module a step; v0001 is the first."""

@@ -1,0 +1,168 @@
+"""Validation runs and the runners that lease them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+import sqlalchemy as sa
+
+from bot.clients.store.models import Expired, Run, Runner, RunState
+from bot.clients.store.rows import Part, columns, insert_new, upsert
+from bot.clients.store.schema import runners, runs
+
+_RUN = [runs.c.run.label("id"), *columns(runs, without=("id", "run"))]
+_RUNNER = columns(runners)
+
+
+class Runs(Part):
+    """Runs by their id, which the caller makes from what the run stands for."""
+
+    async def create_run(self, run: Run) -> bool:
+        """Store a new run; False where the id is there already (nothing is changed then)."""
+        async with self._begin() as connection:
+            values = {**_values(run), "run": run.id}
+            return await insert_new(connection, runs, values, key=("run",))
+
+    async def run(self, run_id: str) -> Run | None:
+        """One run."""
+        row = await self._one(sa.select(*_RUN).where(runs.c.run == run_id))
+        return None if row is None else Run(**row)
+
+    async def runs(
+        self,
+        repository: str,
+        sha: str | None = None,
+        level: str | None = None,
+        *,
+        number: int | None = None,
+        states: Sequence[RunState] | None = None,
+        limit: int = 1000,
+    ) -> list[Run]:
+        """Runs of a repository, newest first, cut to a commit, level, pull request or states."""
+        statement = sa.select(*_RUN).where(runs.c.repository == repository)
+        for column, value in ((runs.c.sha, sha), (runs.c.level, level), (runs.c.number, number)):
+            if value is not None:
+                statement = statement.where(column == value)
+        if states is not None:
+            statement = statement.where(runs.c.state.in_(states))
+        rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
+        return [Run(**row) for row in rows]
+
+    async def queued_runs(self, label: str | None = None) -> list[Run]:
+        """Runs that wait for a runner, oldest first, of all repositories."""
+        statement = sa.select(*_RUN).where(runs.c.state == RunState.QUEUED)
+        if label is not None:
+            statement = statement.where(runs.c.label == label)
+        return [Run(**row) for row in await self._all(statement.order_by(runs.c.id))]
+
+    async def lease_run(self, run_id: str, runner: str, now: datetime, seconds: float) -> Run | None:
+        """Give the run to a runner for `seconds`; None where it is done or leased by another.
+
+        The runner that holds the lease gets it again: asking twice is asking once.
+        """
+        free = sa.or_(
+            runs.c.state == RunState.QUEUED,
+            sa.and_(runs.c.state == RunState.LEASED, sa.or_(runs.c.runner == runner, runs.c.lease_until < now)),
+        )
+        return await self._change(
+            sa.and_(runs.c.run == run_id, free),
+            state=RunState.LEASED,
+            runner=runner,
+            lease_until=now + timedelta(seconds=seconds),
+            started_at=sa.func.coalesce(runs.c.started_at, now_(now)),
+        )
+
+    async def heartbeat(self, run_id: str, runner: str, now: datetime, seconds: float) -> bool:
+        """Hold the lease on; False where the runner does not hold it."""
+        held = sa.and_(runs.c.run == run_id, runs.c.runner == runner, runs.c.state == RunState.LEASED)
+        return await self._change(held, lease_until=now + timedelta(seconds=seconds)) is not None
+
+    async def finish_run(
+        self, run_id: str, *, outcome: str, report: dict[str, Any] | None, now: datetime, runner: str | None = None
+    ) -> Run | None:
+        """End the run once; None where it is done already or, with `runner`, leased by another."""
+        condition = sa.and_(runs.c.run == run_id, runs.c.state != RunState.DONE)
+        if runner is not None:
+            condition = sa.and_(condition, runs.c.runner == runner)
+        return await self._change(
+            condition, state=RunState.DONE, outcome=outcome, report=report, lease_until=None, finished_at=now
+        )
+
+    async def requeue_run(self, run_id: str, now: datetime) -> Run | None:
+        """Let a leased or finished run start again as its next attempt."""
+        return await self._change(runs.c.run == run_id, **_REQUEUED, queued_at=now)
+
+    async def expire(self, now: datetime) -> Expired:
+        """Put runs whose runner went silent back into their queue; end those past their deadline as `infra`."""
+        late = sa.and_(runs.c.state != RunState.DONE, runs.c.deadline < now)
+        silent = sa.and_(runs.c.state == RunState.LEASED, runs.c.lease_until < now, runs.c.deadline >= now)
+        async with self._begin() as connection:
+            ended = (
+                sa.update(runs)
+                .where(late)
+                .values(state=RunState.DONE, outcome="infra", lease_until=None, finished_at=now)
+            )
+            overdue = (await connection.execute(ended.returning(*_RUN))).mappings().all()
+            again = sa.update(runs).where(silent).values(**_REQUEUED)
+            requeued = (await connection.execute(again.returning(*_RUN))).mappings().all()
+        return Expired(tuple(Run(**row) for row in requeued), tuple(Run(**row) for row in overdue))
+
+    async def _change(self, condition: sa.ColumnElement[bool], **values: Any) -> Run | None:
+        async with self._begin() as connection:
+            statement = sa.update(runs).where(condition).values(**values).returning(*_RUN)
+            row = (await connection.execute(statement)).mappings().first()
+        return None if row is None else Run(**row)
+
+
+_REQUEUED: dict[str, Any] = {
+    "state": RunState.QUEUED,
+    "attempt": runs.c.attempt + 1,
+    "runner": None,
+    "lease_until": None,
+    "outcome": None,
+    "report": None,
+    "finished_at": None,
+    "started_at": None,
+}
+
+
+class Runners(Part):
+    """The machines that may lease runs."""
+
+    async def register_runner(self, runner: Runner) -> None:
+        """Store a runner, or replace the one of the same name."""
+        async with self._begin() as connection:
+            values = {field.name: getattr(runner, field.name) for field in dataclasses.fields(runner)}
+            await upsert(connection, runners, values, key=("name",))
+
+    async def runner_by_token(self, token_hash: str) -> Runner | None:
+        """The runner whose token has this SHA-256 (hex)."""
+        row = await self._one(sa.select(*_RUNNER).where(runners.c.token_hash == token_hash))
+        return None if row is None else Runner(**row)
+
+    async def runners(self) -> list[Runner]:
+        """All runners by name."""
+        return [Runner(**row) for row in await self._all(sa.select(*_RUNNER).order_by(runners.c.name))]
+
+    async def runner_seen(self, name: str, now: datetime, facts: dict[str, Any] | None = None) -> None:
+        """Note that a runner was heard of, with what it says of itself."""
+        values: dict[str, Any] = {"seen_at": now} if facts is None else {"seen_at": now, "facts": facts}
+        async with self._begin() as connection:
+            await connection.execute(sa.update(runners).where(runners.c.name == name).values(**values))
+
+    async def remove_runner(self, name: str) -> bool:
+        """Forget a runner; False where there is none of that name."""
+        async with self._begin() as connection:
+            return (await connection.execute(sa.delete(runners).where(runners.c.name == name))).rowcount == 1
+
+
+def now_(now: datetime) -> sa.BindParameter[datetime]:
+    """The instant as a bound value inside an SQL function, which gives it no type of its own."""
+    return sa.literal(now, runs.c.started_at.type)
+
+
+def _values(run: Run) -> dict[str, Any]:
+    return {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.name != "id"}
