@@ -112,6 +112,7 @@ def _dispatch(delivery: Delivery) -> dict[str, object]:
         "repository": delivery.repository,
         "kind": DISPATCH,
         "key": delivery.guid,
+        "lock": delivery.guid,
         "payload": {"delivery": delivery.guid},
         "state": JobState.WAITING,
         "attempts": 0,

@@ -14,7 +14,7 @@ from bot.clients.store.models import Job, JobState
 from bot.clients.store.rows import Part, columns, insert
 from bot.clients.store.schema import jobs
 
-_JOB = columns(jobs, without=("again_payload",))
+_JOB = [jobs.c.id, *columns(jobs, without=("id", "lock", "again_payload"))]
 
 
 class Jobs(Part):
@@ -32,7 +32,8 @@ class Jobs(Part):
         run_at: datetime | None = None,
     ) -> Job:
         """Ask for work. One live row per (installation, repository, kind, key): a waiting one takes the new payload
-        and the earlier time, a leased one runs again after, a parked one is revived.
+        and the earlier time, a leased one runs again after, a parked one is revived. What stands before a "!" in the
+        key is its lock: jobs of one lock run one at a time, so "owner/name#12!7" is a job of its own about #12.
         """
         async with self._begin() as connection:
             return await _enqueue(
@@ -51,7 +52,7 @@ class Jobs(Part):
         """Take the next due job for `seconds`; one whose lease ran out is due again.
 
         Fair: the repository with the fewest running jobs first, at most `per_repository` of each. Never two jobs of
-        one (repository, key) at once, of whatever kind.
+        one lock of a repository at once, of whatever kind.
         """
         async with self._begin() as connection:
             if connection.dialect.name == "postgresql":
@@ -206,6 +207,7 @@ async def _enqueue(
         repository=repository,
         kind=kind,
         key=key,
+        lock=key.split("!", 1)[0],
         payload=payload,
         state=JobState.WAITING,
         attempts=0,
@@ -248,7 +250,7 @@ def _next_due(now: datetime, kinds: Collection[str] | None, per_repository: int 
         .scalar_subquery()
     )
     taken = sa.exists().where(
-        same, other.c.key == jobs.c.key, other.c.state == JobState.LEASED, other.c.id != jobs.c.id
+        same, other.c.lock == jobs.c.lock, other.c.state == JobState.LEASED, other.c.id != jobs.c.id
     )
     statement = sa.select(jobs.c.id).where(_is_due(now), ~taken)
     if kinds is not None:

@@ -102,6 +102,7 @@ jobs = _table(
     "jobs",
     Column("kind", String, nullable=False),
     Column("key", String, nullable=False),
+    Column("lock", String, nullable=False),
     Column("payload", JSON, nullable=False),
     Column("state", Word(JobState), nullable=False),
     Column("attempts", Integer, nullable=False),
@@ -125,12 +126,12 @@ Index(
     sqlite_where=sa.text("state != 'done'"),
     postgresql_where=sa.text("state != 'done'"),
 )
-# two jobs of one key never run at once: held by the database itself
+# two jobs of one lock never run at once: held by the database itself
 Index(
     "uq_jobs_leased",
     jobs.c.installation,
     jobs.c.repository,
-    jobs.c.key,
+    jobs.c.lock,
     unique=True,
     sqlite_where=sa.text("state = 'leased'"),
     postgresql_where=sa.text("state = 'leased'"),

@@ -112,6 +112,7 @@ def upgrade() -> None:
         *_scope(),
         sa.Column("kind", sa.String(), nullable=False),
         sa.Column("key", sa.String(), nullable=False),
+        sa.Column("lock", sa.String(), nullable=False),
         sa.Column("payload", sa.JSON(), nullable=False),
         sa.Column("state", sa.String(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
@@ -129,7 +130,7 @@ def upgrade() -> None:
     op.create_index(
         "uq_jobs_leased",
         "jobs",
-        ["installation", "repository", "key"],
+        ["installation", "repository", "lock"],
         unique=True,
         sqlite_where=sa.text("state = 'leased'"),
         postgresql_where=sa.text("state = 'leased'"),
