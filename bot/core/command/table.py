@@ -17,9 +17,9 @@ _PR = re.compile(r"#[0-9]{1,9}")
 _LOGIN = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}(/[A-Za-z0-9._-]{1,100})?")
 _AREA = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,63}")
 _POLITE = frozenset(
-    ("please", "pls", "plz", "thanks", "thank", "thx", "ty", "you", "now", "again", "kindly", "asap", "and", "then")
-    + ("for", "me", "too", "also", "here", "cc", "ok", "okay", "hi")
-)
+    ("please", "pls", "plz", "thanks", "thank", "thx", "ty", "you", "now", "again", "kindly", "asap", "and", "then",
+     "for", "me", "too", "also", "here", "cc", "ok", "okay", "hi")
+)  # fmt: skip
 
 
 class Role(StrEnum):
@@ -251,7 +251,7 @@ _ALL = frozenset(Where)
 
 TABLE: tuple[Spec, ...] = (
     Spec("validate", "/validate l1|l2|l3 [suite …] [force=yes]", Role.WRITE, _PULL,
-         "Run a level on this head commit, or some of its suites. `force=yes` (maintainers): no wait for the level below.",
+         "Run a level on this head commit, or some of its suites. `force=yes` (maintainers): no wait for lower levels.",
          "/validate l2 gemm-sweep", _validate),
     Spec("signoff", "/signoff l3 <area> metric=value … [run=…] [evidence=<url>] [note=\"…\"]", Role.OWNER, _PULL,
          "Approve an area's L3 numbers for this head commit.", "/signoff l3 recsys ne=0.8012 qps=+1.2%", _signoff),
