@@ -1,0 +1,423 @@
+"""One bare repository: read, merged in memory, written to and pushed from, by the git of this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Self
+
+from bot.clients.git import loose
+from bot.clients.git.batch import Objects
+from bot.clients.git.errors import GitError, ObjectMissing, fetch_error, push_error
+from bot.clients.git.picks import Labels, Merge, Merger
+from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, credentials, environment, run, text
+from bot.clients.git.values import (
+    LOG_FORMAT,
+    ConflictFile,
+    FileChange,
+    PickResult,
+    TreeEntry,
+    parse_commits,
+    parse_raw,
+)
+from bot.core.types import Commit
+
+Keep = Collection[str]
+_RENAMES = ["-M", f"-l{RENAME_LIMIT}"]
+
+
+class Git:
+    """A bare mirror. Synchronous; safe to share between threads; `close` (or `with`) ends its helper processes."""
+
+    def __init__(self, path: Path, *, scratch: Path | None = None) -> None:
+        self.path = Path(path).resolve()
+        self._objects_path = scratch or self.path / "objects"
+        extra = {"GIT_DIR": str(self.path)}
+        if scratch is not None:
+            extra |= {
+                "GIT_OBJECT_DIRECTORY": str(scratch),
+                "GIT_ALTERNATE_OBJECT_DIRECTORIES": str(self.path / "objects"),
+            }
+        self._env = environment(extra)
+        self._objects = Objects(self.path, self._env)
+        self._merger: Merger | None = None
+        self._trees: dict[str, str] = {}
+
+    @classmethod
+    def open_mirror(cls, path: Path) -> Self:
+        """The bare repository at `path`, made there if it is missing. Raises GitError where something else is there."""
+        path = Path(path)
+        if not (path / "HEAD").is_file():
+            path.mkdir(parents=True, exist_ok=True)
+            run(["init", "--quiet", "--bare", "--template=", str(path.resolve())], env=environment())
+        return cls(path)
+
+    @contextlib.contextmanager
+    def scratch(self) -> Iterator[Git]:
+        """The same repository, but what is written to it is gone in the end: for trial picks and proofs."""
+        with (
+            tempfile.TemporaryDirectory(prefix="graft-scratch-") as folder,
+            Git(self.path, scratch=Path(folder)) as git,
+        ):
+            yield git
+
+    def close(self) -> None:
+        """End the helper processes; the object can be used on."""
+        self._objects.close()
+        if self._merger is not None:
+            self._merger.close()
+            self._merger = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    # what other repositories hold
+
+    def fetch(self, url: str, refspecs: Sequence[str], *, token: str | None = None, timeout: float = 1800) -> None:
+        """Fetch `refspecs` from `url`; one without `+` refuses a rewritten history (FetchError of kind `moved`)."""
+        options, secret = credentials(url, token)
+        command = [
+            *options,
+            "fetch",
+            "--no-tags",
+            "--no-write-fetch-head",
+            "--no-auto-maintenance",
+            "--no-recurse-submodules",
+            "--end-of-options",
+            url,
+            *refspecs,
+        ]
+        try:
+            self._run(command, env=secret, timeout=timeout)
+        except GitError as error:
+            raise fetch_error(command[len(options) :], error.stderr, error.returncode) from None
+
+    def remote_refs(
+        self, url: str, patterns: Sequence[str] = (), *, token: str | None = None, timeout: float = 120
+    ) -> dict[str, str]:
+        """The refs of another repository by name; `HEAD` is given as the name of the branch that it stands for."""
+        options, secret = credentials(url, token)
+        command = [*options, "ls-remote", "--quiet", "--symref", "--end-of-options", url, *patterns]
+        try:
+            done = self._run(command, env=secret, timeout=timeout)
+        except GitError as error:
+            raise fetch_error(command[len(options) :], error.stderr, error.returncode) from None
+        refs: dict[str, str] = {}
+        for line in text(done).splitlines():
+            value, _, name = line.partition("\t")
+            if value.startswith("ref: "):
+                refs[name] = value.removeprefix("ref: ")
+            else:
+                refs.setdefault(name, value)
+        return refs
+
+    def push(
+        self, url: str, sha: str, ref: str, *, expected: str | None, token: str | None = None, timeout: float = 600
+    ) -> None:
+        """Set another repository's `ref` to `sha` (empty: delete it) if it stands at `expected` (None: it isn't there).
+
+        Raises PushRejected, nothing written then.
+        """
+        name = ref if ref.startswith("refs/") else f"refs/heads/{ref}"
+        options, secret = credentials(url, token)
+        command = [
+            *options,
+            "push",
+            "--quiet",
+            "--porcelain",
+            "--no-verify",
+            f"--force-with-lease={name}:{expected or ''}",
+            "--end-of-options",
+            url,
+            f"{sha}:{name}",
+        ]
+        done = run(command, env=self._env | secret, cwd=self.path, ok=range(256), timeout=timeout)
+        if done.returncode != 0:
+            said = text(done.stderr + b"\n" + done.stdout)
+            raise push_error(command[len(options) :], said, done.returncode)
+
+    def set_ref(self, ref: str, sha: str | None, *, expected: str | None = None) -> None:
+        """Set a ref of this repository, or delete it (None), if it stands at `expected` (where given)."""
+        guard = [expected] if expected is not None else []
+        self._run(["update-ref", "-d", ref, *guard] if sha is None else ["update-ref", ref, sha, *guard])
+
+    def refs(self, prefix: str = "refs/heads/") -> dict[str, str]:
+        """The refs of this repository under `prefix`."""
+        lines = text(self._run(["for-each-ref", "--format=%(objectname) %(refname)", prefix])).splitlines()
+        return {name: sha for sha, _, name in (line.partition(" ") for line in lines)}
+
+    def maintain(self) -> None:
+        """Pack what is loose and drop what nothing has named for two weeks. Not while others write here."""
+        self._run(["repack", "-q", "-d", "-l"])
+        self._run(["prune", "--expire=2.weeks.ago"])
+
+    # history
+
+    def resolve(self, ref: str) -> str | None:
+        """The commit that a name stands for, None where there is none."""
+        done = run(
+            ["rev-parse", "--quiet", "--verify", "--end-of-options", f"{ref}^{{commit}}"],
+            env=self._env,
+            cwd=self.path,
+            ok=(0, 1, 128),
+        )
+        return text(done.stdout).strip() or None if done.returncode == 0 else None
+
+    def commit(self, sha: str) -> Commit:
+        """One commit; raises GitError where there is none."""
+        return self.commits_of([sha])[0]
+
+    def commits(
+        self, include: str, exclude: Sequence[str] = (), *, first_parent: bool = True, before: int | None = None
+    ) -> list[Commit]:
+        """What `include` reaches and none of `exclude` does, oldest first; with `before`, committed then or earlier."""
+        flags = ["--first-parent"] if first_parent else ["--topo-order"]
+        flags += [f"--min-age={before}"] if before is not None else []
+        return self._log(["--reverse", *flags, include, *(f"^{name}" for name in exclude), "--"])
+
+    def commits_of(self, shas: Sequence[str]) -> list[Commit]:
+        """The named commits, in the order given."""
+        if not shas:
+            return []
+        stdin = "".join(f"{sha}\n" for sha in shas).encode()
+        found = {commit.sha: commit for commit in self._log(["--no-walk=unsorted", "--stdin"], stdin)}
+        return [found[sha] if sha in found else found[self._must(sha)] for sha in shas]
+
+    def merge_base(self, a: str, b: str) -> str | None:
+        """A best common ancestor, None where the histories have nothing in common."""
+        done = run(["merge-base", "--end-of-options", a, b], env=self._env, cwd=self.path, ok=(0, 1))
+        return text(done.stdout).split("\n", 1)[0] or None
+
+    def is_ancestor(self, a: str, b: str) -> bool:
+        """True where `b` holds `a`."""
+        done = run(["merge-base", "--is-ancestor", "--end-of-options", a, b], env=self._env, cwd=self.path, ok=(0, 1))
+        return done.returncode == 0
+
+    # content
+
+    def read_blob(self, oid: str) -> bytes:
+        """The content of a blob; raises ObjectMissing."""
+        return self.read_blobs([oid])[oid]
+
+    def read_blobs(self, oids: Sequence[str]) -> dict[str, bytes]:
+        """The contents of many blobs by id, in one go; raises ObjectMissing."""
+        blobs: dict[str, bytes] = {}
+        for oid, found in self._objects.read_many(oids).items():
+            if found is None:
+                raise ObjectMissing(["cat-file", "blob", oid], f"no object {oid}", 128)
+            blobs[oid] = found[2]
+        return blobs
+
+    def read_file(self, commit: str, path: str) -> bytes | None:
+        """The content of a file in a commit or tree; None where it is not there, or no file."""
+        found = self._objects.read(f"{commit}:{path}")
+        return found[2] if found is not None and found[1] == "blob" else None
+
+    def tree_of(self, commit: str) -> str:
+        """The tree of a commit (or the tree itself); raises ObjectMissing."""
+        if commit not in self._trees:
+            found = self._objects.read(f"{commit}^{{tree}}")
+            if found is None:
+                raise ObjectMissing(["rev-parse", f"{commit}^{{tree}}"], f"no commit or tree {commit}", 128)
+            self._trees[commit] = found[0]
+        return self._trees[commit]
+
+    def list_tree(self, commit: str, path: str = "") -> list[TreeEntry]:
+        """All files of a commit or tree, or those under `path`."""
+        under = ["--", f":(literal){path}"] if path else []
+        raw = self._run(["ls-tree", "-r", "-z", "--full-tree", "--end-of-options", commit, *([path] if under else [])])
+        entries = (entry.partition("\t") for entry in text(raw).split("\0") if entry)
+        return [TreeEntry(head.split(" ")[0], head.split(" ")[2], name) for head, _, name in entries]
+
+    def changed_files(self, old: str, new: str) -> list[FileChange]:
+        """The files that differ between two commits or trees, renames followed."""
+        raw = self._run(["diff-tree", "-r", "-z", "--raw", "--no-abbrev", *_RENAMES, "--end-of-options", old, new])
+        return parse_raw(text(raw).split("\0"))
+
+    def changes_of(self, commits: Sequence[Commit]) -> dict[str, list[FileChange]]:
+        """What each commit changes against its first parent, by commit, in one go."""
+        pairs = [(self._parent_tree(commit), commit.tree) for commit in commits]
+        stdin = "".join(f"{old} {new}\n" for old, new in dict.fromkeys(pairs)).encode()
+        raw = text(self._run(["diff-tree", "--stdin", "-r", "-z", "--raw", "--no-abbrev", *_RENAMES], stdin=stdin))
+        found: dict[tuple[str, str], list[str]] = {}
+        fields: list[str] = []
+        for part in raw.split("\0"):
+            field = part
+            # the pair stands on a line of its own before its changes, ended by a line break, not by NUL
+            while "\n" in field and len(field) >= 82 and field[40] == " " and field[81] == "\n":
+                fields = found.setdefault((field[:40], field[41:81]), [])
+                field = field[82:]
+            fields.append(field)
+        return {commit.sha: parse_raw(found.get(pair, [])) for commit, pair in zip(commits, pairs, strict=True)}
+
+    def diff(self, old: str, new: str, paths: Sequence[str] = (), *, context: int = 3) -> str:
+        """The difference as a patch, `context` lines around each hunk; bytes that are no UTF-8 become surrogates."""
+        limits = ["--", *(f":(literal){path}" for path in paths)] if paths else []
+        return text(self._run(["diff-tree", "-r", "-p", "--full-index", f"-U{context}", *_RENAMES, old, new, *limits]))
+
+    # merging
+
+    def pick(self, commit: str, onto: str, *, keep_deleted: Keep = ()) -> PickResult:
+        """Cherry-pick one commit onto a commit or tree, in memory; `marked_tree` then names the sides for a person."""
+        parent, tree = self._sides(self.commit(commit))
+        ours = self.tree_of(onto)
+        merge = self._merge().merge(base=parent, ours=ours, theirs=tree)
+        result = self._result(commit, ours, merge, keep_deleted)
+        if result.kind != "conflict":
+            return result
+        marked = self._relabel(merge, f"parent of {commit[:12]}", f"upstream {commit[:12]}")
+        return PickResult(commit, "conflict", None, result.conflicts, marked)
+
+    def picks(self, commits: Sequence[str], onto: str, *, keep_deleted: Keep = ()) -> Iterator[PickResult]:
+        """Cherry-pick many in order, each onto what the clean ones before it made; a conflicting one is passed over.
+
+        `keep_deleted`: files that the fork deleted on purpose; upstream's change to one is no conflict, it stays away.
+        """
+        tip = self.tree_of(onto)
+        for commit in self.commits_of(commits):
+            parent, tree = self._sides(commit)
+            result = self._result(
+                commit.sha, tip, self._merge().merge(base=parent, ours=tip, theirs=tree), keep_deleted
+            )
+            if result.tree is not None:
+                tip = result.tree
+            yield result
+
+    def merge_trees(self, *, base: str, ours: str, theirs: str) -> Merge:
+        """The three-way merge of trees."""
+        return self._merge().merge(base=self.tree_of(base), ours=self.tree_of(ours), theirs=self.tree_of(theirs))
+
+    # writing
+
+    def write_blob(self, content: bytes) -> str:
+        """Store a file's content and return its id."""
+        return loose.write(self._objects_path, "blob", content)
+
+    def write_tree(self, base: str, edits: Mapping[str, tuple[str, str] | None]) -> str:
+        """The tree of `base` (a commit or tree) with files set to (mode, blob id), or removed where None."""
+        return self._edit(self.tree_of(base), edits)
+
+    def write_commit(
+        self,
+        *,
+        tree: str,
+        parents: Sequence[str],
+        message: str,
+        author_name: str,
+        author_email: str,
+        author_date: str,
+        committer_name: str,
+        committer_email: str,
+        committer_date: str,
+    ) -> str:
+        """Store a commit and return its id; dates as git takes them: `1700000000 +0200`, or ISO 8601 with an offset."""
+        identity = {
+            "GIT_AUTHOR_NAME": author_name,
+            "GIT_AUTHOR_EMAIL": author_email,
+            "GIT_AUTHOR_DATE": _date(author_date),
+            "GIT_COMMITTER_NAME": committer_name,
+            "GIT_COMMITTER_EMAIL": committer_email,
+            "GIT_COMMITTER_DATE": _date(committer_date),
+        }
+        chain = [word for parent in parents for word in ("-p", parent)]
+        done = self._run(
+            ["commit-tree", tree, *chain, "-F", "-"], stdin=message.encode("utf-8", "replace"), env=identity
+        )
+        return text(done).strip()
+
+    def _run(
+        self,
+        arguments: Sequence[str],
+        *,
+        stdin: bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = None,
+    ) -> bytes:
+        return run(arguments, env=self._env | dict(env or {}), cwd=self.path, stdin=stdin, timeout=timeout).stdout
+
+    def _log(self, arguments: Sequence[str], stdin: bytes | None = None) -> list[Commit]:
+        raw = self._run(
+            [
+                "log",
+                "-z",
+                f"--format={LOG_FORMAT}",
+                "--date=raw",
+                "--encoding=UTF-8",
+                "--no-show-signature",
+                *arguments,
+            ],
+            stdin=stdin,
+        )
+        return parse_commits(text(raw))
+
+    def _must(self, ref: str) -> str:
+        sha = self.resolve(ref)
+        if sha is None:
+            raise ObjectMissing(["rev-parse", ref], f"no commit {ref}", 128)
+        return sha
+
+    def _parent_tree(self, commit: Commit) -> str:
+        return self.tree_of(commit.parents[0]) if commit.parents else EMPTY_TREE
+
+    def _sides(self, commit: Commit) -> tuple[str, str]:
+        return self._parent_tree(commit), commit.tree
+
+    def _merge(self) -> Merger:
+        if self._merger is None:
+            self._merger = Merger(self.path, self._env)
+        return self._merger
+
+    def _result(self, commit: str, ours: str, merge: Merge, keep_deleted: Keep) -> PickResult:
+        if merge.clean:
+            return PickResult(commit, "empty" if merge.tree == ours else "clean", merge.tree)
+        kept = _stay_deleted(merge, keep_deleted)
+        if kept is None:
+            return PickResult(commit, "conflict", None, merge.conflicts, merge.tree)
+        tree = self._edit(merge.tree, dict.fromkeys(kept))
+        return PickResult(commit, "empty" if tree == ours else "clean", tree, kept_deleted=kept)
+
+    def _edit(self, tree: str, edits: Mapping[str, tuple[str, str] | None]) -> str:
+        edited = loose.edit_tree(self._objects_path, self._content, tree, edits)
+        return edited or loose.write(self._objects_path, "tree", b"")
+
+    def _content(self, oid: str) -> bytes | None:
+        found = self._objects.read(oid)
+        return found[2] if found is not None else None
+
+    def _relabel(self, merge: Merge, base: str, theirs: str) -> str:
+        entries = {entry.path: entry for entry in self.list_tree(merge.tree)}
+        edits: dict[str, tuple[str, str] | None] = {}
+        for path in (conflict.path for conflict in merge.conflicts if conflict.path in entries):
+            if entries[path].mode not in {"100644", "100755"}:
+                continue
+            content = self.read_blob(entries[path].oid)
+            edits[path] = (entries[path].mode, self.write_blob(_relabelled(content, merge.labels, base, theirs)))
+        return self._edit(merge.tree, edits)
+
+
+def _stay_deleted(merge: Merge, keep_deleted: Keep) -> tuple[str, ...] | None:
+    """The files to take out again where all that conflicts is a change to what the fork deleted; else None."""
+
+    def stays(conflict: ConflictFile) -> bool:
+        names = (conflict.path, *merge.renamed.get(conflict.path, ()))
+        known = conflict.kind in {"modify/delete", "rename/delete"}
+        return known and conflict.ours_oid is None and any(name in keep_deleted for name in names)
+
+    return tuple(conflict.path for conflict in merge.conflicts) if all(map(stays, merge.conflicts)) else None
+
+
+def _relabelled(content: bytes, labels: Labels, base: str, theirs: str) -> bytes:
+    for sha, name in ((labels.ours, "fork"), (labels.base, base), (labels.theirs, theirs)):
+        content = content.replace(sha.encode(), name.encode())
+    return content
+
+
+def _date(date: str) -> str:
+    """Git is sure that `<seconds> <zone>` are seconds only where an @ stands before them."""
+    seconds, _, zone = date.partition(" ")
+    return f"@{seconds} {zone}" if seconds.isdigit() and zone else date
