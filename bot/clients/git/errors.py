@@ -29,7 +29,7 @@ class ObjectMissing(GitError):
 class FetchError(GitError):
     """A repository could not be read: `auth`, `missing` (it, or the branch), `moved` (history rewritten), `network`."""
 
-    def __init__(self, kind: FetchKind, command: Sequence[str], stderr: str, returncode: int) -> None:
+    def __init__(self, kind: FetchKind, stderr: str, command: Sequence[str] = ("fetch",), returncode: int = 1) -> None:
         super().__init__(command, stderr, returncode)
         self.kind: FetchKind = kind
 
@@ -39,7 +39,7 @@ class PushRejected(GitError):
     workflow files), `protected` (a rule on the branch), `auth`, or `other`.
     """
 
-    def __init__(self, kind: PushKind, command: Sequence[str], stderr: str, returncode: int) -> None:
+    def __init__(self, kind: PushKind, stderr: str, command: Sequence[str] = ("push",), returncode: int = 1) -> None:
         super().__init__(command, stderr, returncode)
         self.kind: PushKind = kind
 
@@ -81,10 +81,10 @@ _PUSH: tuple[tuple[PushKind, re.Pattern[str]], ...] = (
 def fetch_error(command: Sequence[str], stderr: str, returncode: int) -> FetchError:
     """Sort what a failed fetch said; what is not known counts as the network's doing, which is retried."""
     kind: FetchKind = next((kind for kind, pattern in _FETCH if pattern.search(stderr)), "network")
-    return FetchError(kind, command, stderr, returncode)
+    return FetchError(kind, stderr, command, returncode)
 
 
 def push_error(command: Sequence[str], text: str, returncode: int) -> PushRejected:
     """Sort what a failed push said, on both of its outputs."""
     kind: PushKind = next((kind for kind, pattern in _PUSH if pattern.search(text)), "other")
-    return PushRejected(kind, command, text, returncode)
+    return PushRejected(kind, text, command, returncode)
