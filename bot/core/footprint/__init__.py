@@ -16,6 +16,7 @@ from bot.core.footprint.commit import (
     footprint,
     footprint_key,
     needed_blobs,
+    needed_tables,
 )
 from bot.core.footprint.hunks import Hunk, hunks
 from bot.core.footprint.languages import GRAMMAR_VERSION, Language, is_test, language_of
@@ -41,6 +42,7 @@ __all__ = [
     "is_test",
     "language_of",
     "needed_blobs",
+    "needed_tables",
     "references",
     "symbols_of",
     "table_key",

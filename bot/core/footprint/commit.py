@@ -51,7 +51,8 @@ class FileChange(Protocol):
 class SymbolChange:
     """One symbol that a commit changes.
 
-    `what` is defined, signature, body, removed, renamed (from `old`), moved_in or moved_out (to another file)."""
+    `what` is defined, signature, body, removed, renamed (from `old`), moved_in or moved_out (to another file).
+    """
 
     name: str
     kind: str
@@ -144,6 +145,20 @@ def needed_blobs(changes: Sequence[FileChange]) -> frozenset[str]:
         for oid, mode in ((change.old_oid, change.old_mode), (change.new_oid, change.new_mode))
         if _is_file(oid, mode)
     )
+
+
+def needed_tables(changes: Sequence[FileChange]) -> Iterator[tuple[str, Language]]:
+    """Blob and language of each table that `footprint` would make for these changes."""
+    for change in changes:
+        if change.old_oid == change.new_oid:
+            continue
+        sides = (
+            (change.old_path or change.path, change.old_oid, change.old_mode),
+            (change.path, change.new_oid, change.new_mode),
+        )
+        for path, oid, mode in sides:
+            if _is_file(oid, mode):
+                yield oid, language_of(path)
 
 
 def footprint(

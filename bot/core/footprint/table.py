@@ -83,7 +83,11 @@ class SymbolTable:
             language, parsed, rows = json.loads(zlib.decompress(raw))
         except zlib.error as error:
             raise ValueError(f"not a symbol table: {error}") from error
-        return cls(Language(language), tuple(Definition(*row[:6], tuple(row[6:])) for row in rows), parsed)
+        definitions = (
+            Definition(name, kind, start, end, signature, body, tuple(aliases))
+            for name, kind, start, end, signature, body, *aliases in rows
+        )
+        return cls(Language(language), tuple(definitions), parsed)
 
 
 def table_key(oid: str, language: Language) -> str:
