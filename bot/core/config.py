@@ -108,10 +108,16 @@ class Area(Model):
 
 
 class Budget(Model):
-    """How much worse a metric may get (fractions: 3 % is 0.03)."""
+    """How much worse a metric may get (fractions: 3 % is 0.03), and the bounds that it must keep in its own unit.
+
+    Without `better` a change in either direction counts as a regression.
+    """
 
     regression: Fraction | None = None
     p95: Fraction | None = None
+    better: Literal["higher", "lower"] | None = None
+    min: float | None = None
+    max: float | None = None
 
 
 class Budgets(Model):
@@ -119,6 +125,14 @@ class Budgets(Model):
 
     default: Budget = Budget()
     kernels: dict[str, Budget] = {}
+
+    def of(self, name: str) -> Budget:
+        """The budget of a kernel or metric: its own where it has one, the default's where its own is silent."""
+        own = self.kernels.get(name)
+        if own is None:
+            return self.default
+        told = {key: value for key, value in own.model_dump().items() if value is not None}
+        return self.default.model_copy(update=told)
 
 
 Harness = Literal["pytest", "lit", "gtest", "ctest", "kernels", "bench", "command", "torchrun", "http"]

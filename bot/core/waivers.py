@@ -1,0 +1,234 @@
+"""Leave to land in spite of a failure: who gave it, for what, until when, and where it no longer holds.
+
+A waiver stands in a pull request (bound to its head commit) or in the fork's `.github/graft-waivers.yml`. It ends at
+the end of the UTC day that it names, and is never renewed in silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from enum import StrEnum
+
+from bot.core.command import Waive
+from bot.core.comments import CommentFact, commands
+from bot.core.config import Config
+from bot.core.owners import People, plain
+from bot.core.types import Level, Outcome
+
+NEAR = timedelta(days=3)
+LONGEST = timedelta(days=90)
+TOO_MANY = 50
+_WILD = frozenset("*?")
+
+
+class ScopeKind(StrEnum):
+    """What a waiver names."""
+
+    TEST = "test"
+    SUITE = "suite"
+    METRIC = "metric"
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One thing that did not pass: a test of a suite, a metric of a kernel, or the suite as a whole."""
+
+    level: Level
+    suite: str
+    outcome: Outcome
+    test: str | None = None
+    metric: str | None = None
+    kernel: str | None = None
+
+    @property
+    def name(self) -> str:
+        """What a waiver would have to say."""
+        if self.metric is not None:
+            return f"{self.suite}#{self.kernel}/{self.metric}" if self.kernel else f"{self.suite}#{self.metric}"
+        if self.test is None:
+            return self.suite
+        return self.test if "::" in self.test else f"{self.suite}::{self.test}"
+
+
+class WaiverState(StrEnum):
+    """What a waiver is worth now."""
+
+    STANDING = "standing"
+    NEAR_EXPIRY = "near_expiry"
+    LAPSED = "lapsed"
+    NEEDS_SECOND = "needs_second"
+    NOT_ALLOWED = "not_allowed"
+    REVOKED = "revoked"
+    OTHER_COMMIT = "other_commit"
+    TOO_LONG = "too_long"
+
+
+@dataclass(frozen=True, slots=True)
+class Waiver:
+    """A waiver as it was given; `head` None means that it stands in the fork's file and binds to no commit."""
+
+    scope: str
+    until: date
+    owner: str
+    reason: str
+    plan: str
+    by: tuple[str, ...]
+    head: str | None = None
+    pull: int | None = None
+    given_at: datetime | None = None
+    comment_id: int | None = None
+
+    @property
+    def ends(self) -> datetime:
+        """The first moment at which it no longer holds: 00:00 UTC of the day after `until`."""
+        return datetime.combine(self.until, time(), UTC) + timedelta(days=1)
+
+    def covers(self, failure: Failure) -> bool:
+        """True where the scope names this failure."""
+        scope = self.scope
+        if "#" in scope and "::" not in scope:
+            suite, _, metric = scope.partition("#")
+            whole = f"{failure.kernel}/{failure.metric}" if failure.kernel else failure.metric
+            return failure.metric is not None and suite == failure.suite and metric in (whole, failure.metric)
+        if failure.metric is not None or failure.test is None:
+            return scope == failure.suite
+        return scope == failure.suite or any(
+            scope in (name, name.partition("[")[0]) for name in (failure.test, f"{failure.suite}::{failure.test}")
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedWaiver:
+    """A waiver with what it is worth now, and why."""
+
+    waiver: Waiver
+    state: WaiverState
+    text: str
+
+    @property
+    def holds(self) -> bool:
+        """True where it exempts what it names."""
+        return self.state in (WaiverState.STANDING, WaiverState.NEAR_EXPIRY)
+
+
+def kind_of(scope: str, config: Config) -> ScopeKind | None:
+    """What a scope names by its form: `suite#metric`, a suite of the file, a test (`::`); None for anything else."""
+    names = {suite.suite for level in Level for suite in config.validation.of(level)}
+    if "#" in scope and "::" not in scope:
+        return ScopeKind.METRIC if scope.partition("#")[0] in names else None
+    if scope in names:
+        return ScopeKind.SUITE
+    return ScopeKind.TEST if "::" in scope else None
+
+
+def levels_of(waiver: Waiver, config: Config) -> frozenset[Level]:
+    """The levels of the suites that the scope names; all where a test id names no suite."""
+    name = waiver.scope.partition("#")[0].partition("::")[0]
+    found = {level for level in Level for suite in config.validation.of(level) if suite.suite == name}
+    return frozenset(found or Level)
+
+
+def from_comments(
+    *, comments: Iterable[CommentFact], people: People, head: str, pull: int, config: Config, now: datetime
+) -> tuple[JudgedWaiver, ...]:
+    """The waivers given in a pull request's comments, each judged; two people's waivers of one scope become one.
+
+    L3 takes two maintainers, each with a comment of their own; the earlier end of the two holds.
+    """
+    given: dict[str, list[tuple[CommentFact, Waiver]]] = {}
+    void: list[JudgedWaiver] = []
+    for comment, command in commands(comments, "waive"):
+        assert isinstance(command.args, Waive)
+        waiver = _given(comment, command.args, pull)
+        refused = _refused(comment, waiver, people=people, head=head)
+        if refused is not None:
+            void.append(refused)
+        else:
+            given.setdefault(waiver.scope, []).append((comment, waiver))
+    judged = [_joined([waiver for _, waiver in several], config=config, now=now) for several in given.values()]
+    return (*judged, *void)
+
+
+def _given(comment: CommentFact, args: Waive, pull: int) -> Waiver:
+    return Waiver(
+        args.scope, args.until, args.owner, args.reason, args.plan, by=(comment.author,), head=comment.head or "",
+        pull=pull, given_at=comment.created_at, comment_id=comment.id,
+    )  # fmt: skip
+
+
+def _refused(comment: CommentFact, waiver: Waiver, *, people: People, head: str) -> JudgedWaiver | None:
+    if comment.deleted or comment.edited:
+        how = "deleted" if comment.deleted else "edited"
+        return JudgedWaiver(waiver, WaiverState.REVOKED, f"the comment was {how}: write a new one")
+    if not people.can_maintain(comment.author):
+        return JudgedWaiver(waiver, WaiverState.NOT_ALLOWED, f"{comment.author} does not maintain this fork")
+    if waiver.head != head:
+        known = f"commit {waiver.head[:10]}" if waiver.head else "a commit that is not known"
+        return JudgedWaiver(waiver, WaiverState.OTHER_COMMIT, f"given for {known}: a push voids it, waive again")
+    return None
+
+
+def _joined(several: Sequence[Waiver], *, config: Config, now: datetime) -> JudgedWaiver:
+    """One waiver of those that name the same scope: each person's latest word counts."""
+    latest = {plain(waiver.by[0]): waiver for waiver in several}
+    first = several[-1]
+    people = tuple(dict.fromkeys(waiver.by[0] for waiver in latest.values()))
+    needs_two = Level.L3 in levels_of(first, config)
+    until = min(waiver.until for waiver in latest.values()) if needs_two else max(w.until for w in latest.values())
+    joined = Waiver(
+        first.scope, until, first.owner, first.reason, first.plan, people, first.head, first.pull, first.given_at,
+        first.comment_id,
+    )  # fmt: skip
+    return judge(joined, config=config, now=now)
+
+
+def judge(waiver: Waiver, *, config: Config, now: datetime) -> JudgedWaiver:
+    """What one waiver is worth now; `now` is aware."""
+    if now >= waiver.ends:
+        text = f"lapsed at {waiver.ends:%Y-%m-%d %H:%M} UTC; {waiver.owner} has to mend it or ask anew"
+        return JudgedWaiver(waiver, WaiverState.LAPSED, text)
+    if waiver.given_at is not None and waiver.ends - waiver.given_at > LONGEST + timedelta(days=1):
+        text = f"given for more than {LONGEST.days} days: name an earlier day"
+        return JudgedWaiver(waiver, WaiverState.TOO_LONG, text)
+    if Level.L3 in levels_of(waiver, config) and len({plain(name) for name in waiver.by}) < 2:
+        text = "may touch L3, which takes two maintainers: a second one writes the same /waive"
+        return JudgedWaiver(waiver, WaiverState.NEEDS_SECOND, text)
+    if waiver.ends - now <= NEAR:
+        text = f"ends at {waiver.ends:%Y-%m-%d %H:%M} UTC: {waiver.owner}, is the plan done?"
+        return JudgedWaiver(waiver, WaiverState.NEAR_EXPIRY, text)
+    return JudgedWaiver(waiver, WaiverState.STANDING, f"until the end of {waiver.until} UTC")
+
+
+def scope_problem(
+    scope: str, *, config: Config, failures: Sequence[Failure], known: Sequence[Failure] = ()
+) -> str | None:
+    """Why a scope can't be waived: it names nothing that failed, or more than it must; None where it is right.
+
+    `failures` are those of the head commit; `known` all that its suites report, passed ones too (may be empty).
+    """
+    if _WILD & set(scope.partition("[")[0]):
+        return "a waiver names one thing: wildcards are not read"
+    kind = kind_of(scope, config)
+    if kind is None:
+        suites = ", ".join(suite.suite for level in Level for suite in config.validation.of(level)) or "none"
+        return f"{scope!r} is no suite, suite#metric or test id with `::`; the suites are: {suites}"
+    probe = Waiver(scope, date.max, "", "", "", ())
+    hit = [failure for failure in failures if probe.covers(failure)]
+    if not hit:
+        return f"{scope!r} names nothing that failed on this commit; what failed: {_names(failures)}"
+    if kind is ScopeKind.SUITE:
+        tests = [failure for failure in hit if failure.test is not None or failure.metric is not None]
+        passed = sum(1 for item in known if item.suite == scope and item.outcome is Outcome.PASSED)
+        if tests and len(tests) == len(hit) and passed:
+            return f"{scope!r} is too much: only {_names(tests)} failed in it; waive those"
+    if kind is ScopeKind.TEST and len(hit) > TOO_MANY:
+        return f"{scope!r} is too much: it names {len(hit)} failures, at most {TOO_MANY} go by one waiver"
+    return None
+
+
+def _names(failures: Sequence[Failure]) -> str:
+    names = sorted({failure.name for failure in failures})
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    return (", ".join(names[:5]) + more) if names else "nothing"
