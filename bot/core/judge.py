@@ -1,0 +1,381 @@
+"""One pure judgement over a job's reports: did everything expected run here, on this commit, and pass?
+
+Failed goes before omitted, omitted before infra, infra before not_run; passed is what is left when all expected tests
+have a result. A gap that nothing explains is an omission, whatever colour the job has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import date, datetime, timedelta
+from enum import StrEnum
+
+from bot.core.joblog import Cause, Evidence, by_exit, evidence, infra_text
+from bot.core.manifest import Exemption, SuiteManifest, TestChanges, adjust, covers, renamed, touches
+from bot.core.reports import FORMATS, ParsedReport, ParsedTest, key, module_of, parse, parse_log, running_at_end
+from bot.core.types import Outcome
+from bot.core.validation import TestOutcome, is_canary
+
+# how far the clocks of a runner and of the service that started it may be apart
+_SKEW = timedelta(seconds=60)
+_ENVIRONMENT = ("requires", "need", "not available", "could not import", "no module", "gpu", "cuda", "hip", "device")
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One job as its service describes it; `conclusion` in GitHub's words."""
+
+    sha: str
+    started_at: datetime | None
+    conclusion: str | None
+    exit_code: int | None = None
+    platform: str = ""
+    log: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LastGreen:
+    """Which tests the last green run of this suite skipped."""
+
+    skipped: tuple[str, ...] = ()
+
+
+class FindingKind(StrEnum):
+    """What was noticed on the way to the verdict."""
+
+    FAILURE = "failure"
+    HIDDEN_FAILURE = "hidden_failure"
+    ABSENT = "absent"
+    UNREADABLE = "unreadable"
+    CUT = "cut"
+    STALE = "stale"
+    OTHER_COMMIT = "other_commit"
+    DUPLICATE = "duplicate"
+    SKIPPED = "skipped"
+    EXPLAINED_SKIP = "explained_skip"
+    WAIVED = "waived"
+    UNEXPECTED = "unexpected"
+    BLIND = "blind"
+    CAUSE = "cause"
+    MISSING = "missing"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing noticed, with what it is about and the evidence."""
+
+    kind: FindingKind
+    subject: str
+    text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """The verdict, the tests without a result that nothing explains, and all that was noticed."""
+
+    verdict: Outcome
+    missing: tuple[str, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+@dataclass
+class _Look:
+    """What the reports of the job say, gathered."""
+
+    findings: list[Finding] = field(default_factory=list)
+    by_suite: dict[str, dict[str, list[ParsedTest]]] = field(default_factory=dict)
+    pooled: dict[str, list[ParsedTest]] = field(default_factory=dict)
+    bad: list[ParsedTest] = field(default_factory=list)
+    hidden: bool = False
+    blind: bool = False
+    bare: dict[str, str] = field(default_factory=dict)
+    modules: dict[str, list[ParsedTest]] = field(default_factory=dict)
+    log: bytes = b""
+
+    def note(self, kind: FindingKind, subject: str, text: str = "") -> None:
+        self.findings.append(Finding(kind, subject, text))
+
+
+def judge(
+    *,
+    job: Job,
+    manifest: Sequence[SuiteManifest],
+    last_green: LastGreen,
+    diff: TestChanges,
+    waivers: Sequence[Exemption],
+    reports: Mapping[str, bytes],
+    today: date,
+) -> Judgement:
+    """Judge a job; `reports` holds the files that are there by name, the job's log is not one of them."""
+    look = _Look(log=(job.log or b"") + b"\n")
+    _read(look, job, manifest, reports)
+    expected = _expected(manifest, diff)
+    before = frozenset(key(renamed(test, diff.renamed)) for test in last_green.skipped)
+    before |= frozenset(key(test) for test in last_green.skipped)
+    gap = [
+        test
+        for suite, test in expected
+        if not _has_result(look, suite, test, before=before, diff=diff, expected=expected)
+        and not _waived(look, test, job, waivers, today)
+    ]
+    _log_failures(look, job, expected)
+    return _verdict(look, job, gap, any_expected=bool(expected))
+
+
+def _read(look: _Look, job: Job, manifest: Sequence[SuiteManifest], reports: Mapping[str, bytes]) -> None:
+    parsed: dict[tuple[str, str], ParsedReport] = {}
+    for suite in manifest:
+        data = reports.get(suite.report)
+        tests: dict[str, list[ParsedTest]] = {}
+        look.by_suite[suite.name] = tests
+        if data is None:
+            look.note(FindingKind.ABSENT, suite.report, f"suite {suite.name} left no report")
+        else:
+            name = (suite.report, suite.format)
+            first = name not in parsed
+            report = parsed.setdefault(name, parse(suite.format, data))
+            _take(look, job, suite, report, data, first=first)
+        if suite.canary is not None:
+            seen = [result for results in tests.values() for result in results if is_canary(result.id, suite.canary)]
+            if not any(result.outcome.bad for result in seen):
+                look.blind = True
+                look.note(FindingKind.BLIND, suite.name, f"the canary {suite.canary} was not reported as failed")
+
+
+def _take(look: _Look, job: Job, suite: SuiteManifest, report: ParsedReport, data: bytes, *, first: bool) -> None:
+    if not _of_this_job(look, job, suite, report):
+        return
+    if not report.complete:
+        look.note(FindingKind.CUT, suite.report, "; ".join(report.problems))
+    current = [test for test in report.tests if not _stale(job, test.at)]
+    tests = look.by_suite[suite.name]
+    for test in current:
+        tests.setdefault(key(test.id), []).append(test)
+    if not first:
+        return
+    if FORMATS.get(suite.format) is parse_log:
+        look.log += data + b"\n"
+    for file, letters in report.bare:
+        look.bare[file] = look.bare.get(file, "") + letters
+    _pool(look, current, suite.canary)
+    canaries = 1 if suite.canary is not None else 0
+    if (report.declared_bad or 0) > canaries and not any(test.outcome.bad for test in current):
+        look.hidden = True
+        look.note(FindingKind.HIDDEN_FAILURE, suite.report, f"{report.declared_bad} failures counted, none listed")
+
+
+def _pool(look: _Look, current: list[ParsedTest], canary: str | None) -> None:
+    for test in current:
+        look.pooled.setdefault(key(test.id), []).append(test)
+        if test.module:
+            look.modules.setdefault(_dotted(test.id), []).append(test)
+        if test.outcome.bad and not (canary is not None and is_canary(test.id, canary)):
+            look.bad.append(test)
+            look.note(FindingKind.FAILURE, test.id, test.message[:300])
+    for name, count in Counter(test.id for test in current).items():
+        if count > 1:
+            look.note(FindingKind.DUPLICATE, name, f"reported {count} times")
+
+
+def _of_this_job(look: _Look, job: Job, suite: SuiteManifest, report: ParsedReport) -> bool:
+    """Whether the report can be read and is of this job: of its commit, and not older than it."""
+    if not report.readable:
+        look.note(FindingKind.UNREADABLE, suite.report, "; ".join(report.problems))
+        return False
+    if report.commit is not None and not job.sha.startswith(report.commit):
+        look.note(FindingKind.OTHER_COMMIT, suite.report, f"of {report.commit[:12]}, the job is of {job.sha[:12]}")
+        return False
+    if _stale(job, report.at):
+        look.note(FindingKind.STALE, suite.report, f"written at {report.at}, before the job started")
+        return not all(_stale(job, test.at or report.at) for test in report.tests)
+    return True
+
+
+def _stale(job: Job, at: datetime | None) -> bool:
+    return at is not None and job.started_at is not None and at < job.started_at - _SKEW
+
+
+def _expected(manifest: Sequence[SuiteManifest], diff: TestChanges) -> list[tuple[str | None, str]]:
+    """Suite and id of all that must have a result; an added test may report in any suite."""
+    expected: list[tuple[str | None, str]] = []
+    known: set[str] = set()
+    for suite in manifest:
+        for test in adjust(tests=suite.tests, changes=diff, include_added=False):
+            if suite.canary is None or not is_canary(test, suite.canary):
+                expected.append((suite.name, test))
+                known.add(key(test))
+    gone = [test for test in diff.deleted if test not in diff.added]
+    for test in diff.added:
+        if key(test) not in known and not any(covers(name, test) for name in gone):
+            expected.append((None, test))
+            known.add(key(test))
+    return expected
+
+
+def _results(look: _Look, suite: str | None, name: str, expected: Sequence[tuple[str | None, str]]) -> list[ParsedTest]:
+    if suite is not None:
+        own = look.by_suite[suite].get(name, [])
+        if own or sum(key(test) == name for _, test in expected) > 1:
+            return own
+    return look.pooled.get(name, [])
+
+
+def _has_result(
+    look: _Look,
+    suite: str | None,
+    test: str,
+    *,
+    before: frozenset[str],
+    diff: TestChanges,
+    expected: Sequence[tuple[str | None, str]],
+) -> bool:
+    name = key(test)
+    results = _results(look, suite, name, expected)
+    if any(result.outcome.bad or result.outcome.proves for result in results):
+        return True
+    if not results:
+        module = look.modules.get(module_of(test), [])
+        results = [result for result in module if result.outcome is TestOutcome.SKIPPED]
+        if not results:
+            return _bare(look, test, expected)
+    if any(result.outcome is TestOutcome.SKIPPED for result in results):
+        if name in before:
+            return True
+        reason = " ".join(result.message for result in results).lower()
+        if _skip_in_diff(look, test, reason, diff):
+            look.note(FindingKind.EXPLAINED_SKIP, test, "the diff touches the test's file and skips it")
+            return True
+        look.note(FindingKind.SKIPPED, test, reason[:200] or "skipped, and ran in the last green run")
+    return False
+
+
+def _skip_in_diff(look: _Look, test: str, reason: str, diff: TestChanges) -> bool:
+    """Whether the change itself skips the test: by id where the diff was read, else by its file and its reason.
+
+    A skip for want of a device or a module is the machine's doing, and an added test has to run.
+    """
+    if any(covers(name, test) for name in diff.added):
+        return False
+    if diff.skipped is not None:
+        return any(covers(name, test) for name in diff.skipped)
+    some_ran = any(result.outcome.proves for results in look.pooled.values() for result in results)
+    return touches(diff.files, test) and some_ran and not any(word in reason for word in _ENVIRONMENT)
+
+
+def _bare(look: _Look, test: str, expected: Sequence[tuple[str | None, str]]) -> bool:
+    """Whether a quiet log proves the test: its file shows one passing letter for each test that is expected of it."""
+    file = test.partition("::")[0]
+    letters = look.bare.get(file, "")
+    wanted = sum(other.partition("::")[0] == file for _, other in expected)
+    return bool(letters) and "::" in test and set(letters) <= set(".xX") and len(letters) >= wanted
+
+
+def _waived(look: _Look, test: str, job: Job, waivers: Sequence[Exemption], today: date) -> bool:
+    for waiver in waivers:
+        if waiver.holds(test=test, platform=job.platform, today=today):
+            look.note(FindingKind.WAIVED, test, waiver.reason)
+            return True
+    return False
+
+
+def _log_failures(look: _Look, job: Job, expected: Sequence[tuple[str | None, str]]) -> None:
+    """Failures that only the job's log holds: of expected tests without a passing result, and of whole modules."""
+    if not job.log:
+        return
+    report = parse("log", job.log)
+    names = {key(test) for _, test in expected}
+    modules = {module_of(test) for _, test in expected}
+    for test in report.tests:
+        if not test.outcome.bad or any(result.outcome.proves for result in look.pooled.get(key(test.id), [])):
+            continue
+        if key(test.id) in names or (test.module and _dotted(test.id) in modules):
+            look.bad.append(test)
+            look.note(FindingKind.FAILURE, test.id, f"in the log: {test.message[:200]}")
+
+
+def _verdict(look: _Look, job: Job, gap: list[str], *, any_expected: bool) -> Judgement:
+    cause = _cause(look, job, gap)
+    if cause is not None:
+        look.note(FindingKind.CAUSE, cause.cause.value, cause.line)
+    real = [test for test in look.bad if not infra_text(test.message)]
+    missing = tuple(dict.fromkeys(_unexplained(look, job, gap, cause)))
+    for test in missing:
+        look.note(FindingKind.MISSING, test, "expected, no result, nothing explains it")
+    kind = cause.cause if cause is not None else None
+    nothing = not any_expected and not look.pooled
+    if real or look.hidden or kind in {Cause.CRASH, Cause.BROKEN}:
+        verdict = Outcome.FAILED
+    elif missing or nothing:
+        verdict = Outcome.OMITTED
+    elif look.blind or look.bad or kind is Cause.INFRA:
+        verdict = Outcome.INFRA
+    elif kind in {Cause.CANCELLED, Cause.TIMED_OUT, Cause.STOPPED} and (gap or kind is not Cause.CANCELLED):
+        verdict = Outcome.NOT_RUN
+    else:
+        verdict = Outcome.PASSED
+    return Judgement(verdict, missing, tuple(look.findings))
+
+
+def _cause(look: _Look, job: Job, gap: list[str]) -> Evidence | None:
+    """Why the job broke off, by its conclusion, its log, its exit status; None where it did not, or does not say."""
+    red = job.exit_code not in (0, None) or job.conclusion not in ("success", "neutral")
+    shown = evidence(look.log)
+    if shown is not None and shown.cause is Cause.NOTHING_RUN:
+        shown = None if job.exit_code in (0, 4, 5) else shown
+        if shown is None and not look.bad:
+            return None
+    if not red:
+        # a green job may hide a crash behind a pipe; only a gap makes the line matter
+        return shown if gap and shown is not None and shown.cause is not Cause.BROKEN else None
+    stated = _stated(job)
+    if stated is not None and not (shown is not None and shown.cause in {Cause.CRASH, Cause.INFRA}):
+        return stated
+    if shown is not None:
+        return Evidence(Cause.CRASH, shown.line) if _crashed_in(look, shown, gap) else shown
+    told = by_exit(job.exit_code)
+    if told is not None:
+        return Evidence(told, f"exit status {job.exit_code}")
+    if job.exit_code == 5 or any("crashed while running" in test.message for test in look.bad):
+        return None
+    if look.bad or look.hidden or job.conclusion == "neutral":
+        return None
+    return Evidence(Cause.BROKEN, f"the job says {job.conclusion}, exit status {job.exit_code}, and no test says why")
+
+
+def _crashed_in(look: _Look, shown: Evidence, gap: list[str]) -> bool:
+    """Whether the log breaks off inside a test: that test crashed, unless the machine or the clock is to blame."""
+    innocent = {Cause.INFRA, Cause.TIMED_OUT, Cause.CANCELLED, Cause.CRASH}
+    return bool(gap) and shown.cause not in innocent and running_at_end(look.log) is not None
+
+
+def _stated(job: Job) -> Evidence | None:
+    match job.conclusion:
+        case "cancelled" | "skipped" | None:
+            return Evidence(Cause.CANCELLED, f"the job's conclusion is {job.conclusion}")
+        case "timed_out":
+            return Evidence(Cause.TIMED_OUT, "the job timed out")
+        case "startup_failure" | "stale":
+            return Evidence(Cause.INFRA, f"the job's conclusion is {job.conclusion}")
+    return None
+
+
+def _unexplained(look: _Look, job: Job, gap: list[str], cause: Evidence | None) -> list[str]:
+    """What of the gap nothing explains: not the job's end, a crashed worker, nor a module that can't be imported."""
+    if cause is not None and cause.cause is not Cause.NOTHING_RUN:
+        return []
+    if any("crashed while running" in test.message for test in look.bad):
+        return []
+    broken = {_dotted(test.id) for test in look.bad if test.module}
+    if broken and not any(result.outcome.proves for results in look.pooled.values() for result in results):
+        return []
+    return [test for test in gap if not any(_within(module_of(test), module) for module in broken)]
+
+
+def _dotted(module: str) -> str:
+    return module.removesuffix(".py").replace("/", ".")
+
+
+def _within(module: str, broken: str) -> bool:
+    return module == broken or module.startswith(broken + ".")
