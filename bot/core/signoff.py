@@ -119,7 +119,7 @@ def sign_offs(
             _person(args.area, comment, config=config, people=people, author=author)
             or _revoked(comment, args.area, command.index, listed, config=config, people=people)
             or _bound(comment, args, head=head, config=config, fingerprints=fingerprints or {}, runs=runs or {})
-            or _numbers(args, config=config, baselines=baselines or {}, waivers=waivers)
+            or _numbers(args, head=head, config=config, baselines=baselines or {}, waivers=waivers)
         )
         if not comment.deleted and not comment.edited:
             key = (args.area, plain(comment.author))
@@ -211,7 +211,7 @@ def declared(area: str, config: Config) -> tuple[tuple[Suite, str], ...]:
 
 
 def _numbers(
-    args: Signoff, *, config: Config, baselines: Mapping[str, float], waivers: Sequence[JudgedWaiver]
+    args: Signoff, *, head: str, config: Config, baselines: Mapping[str, float], waivers: Sequence[JudgedWaiver]
 ) -> _Voided | None:
     given = {metric.name.lower(): metric for metric in args.metrics}
     for suite, name in declared(args.area, config):
@@ -224,7 +224,7 @@ def _numbers(
                 continue
             outcome, void, text = Outcome.FAILED, Void.OVER_BUDGET, worse
         failure = Failure(Level.L3, suite.suite, outcome, metric=name)
-        if not any(waiver.holds and waiver.waiver.covers(failure) for waiver in waivers):
+        if not any(waiver.exempts(failure, head=head) for waiver in waivers):
             return void, text
     return None
 

@@ -15,6 +15,7 @@ from bot.core.command import Waive
 from bot.core.comments import CommentFact, commands
 from bot.core.config import Config
 from bot.core.owners import People, plain
+from bot.core.paths import matches
 from bot.core.types import Level, Outcome
 
 NEAR = timedelta(days=3)
@@ -101,16 +102,22 @@ class Waiver:
 
 @dataclass(frozen=True, slots=True)
 class JudgedWaiver:
-    """A waiver with what it is worth now, and why."""
+    """A waiver with what it is worth now, and why; `areas` are those that go red when it lapses."""
 
     waiver: Waiver
     state: WaiverState
     text: str
+    areas: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
         """True where it exempts what it names."""
         return self.state in (WaiverState.STANDING, WaiverState.NEAR_EXPIRY)
+
+    def exempts(self, failure: Failure, *, head: str) -> bool:
+        """True where it holds, covers this failure, on this commit, and by two people where that is one of L3."""
+        enough = failure.level is not Level.L3 or len({plain(name) for name in self.waiver.by}) > 1
+        return self.holds and enough and self.waiver.head in (None, head) and self.waiver.covers(failure)
 
 
 def kind_of(scope: str, config: Config) -> ScopeKind | None:
@@ -124,7 +131,7 @@ def kind_of(scope: str, config: Config) -> ScopeKind | None:
 
 
 def levels_of(waiver: Waiver, config: Config) -> frozenset[Level]:
-    """The levels of the suites that the scope names; all where a test id names no suite."""
+    """The levels of the suite that the scope names; all where it is a test id that names none."""
     name = waiver.scope.partition("#")[0].partition("::")[0]
     found = {level for level in Level for suite in config.validation.of(level) if suite.suite == name}
     return frozenset(found or Level)
@@ -175,8 +182,8 @@ def _joined(several: Sequence[Waiver], *, config: Config, now: datetime) -> Judg
     latest = {plain(waiver.by[0]): waiver for waiver in several}
     first = several[-1]
     people = tuple(dict.fromkeys(waiver.by[0] for waiver in latest.values()))
-    needs_two = Level.L3 in levels_of(first, config)
-    until = min(waiver.until for waiver in latest.values()) if needs_two else max(w.until for w in latest.values())
+    ends = [waiver.until for waiver in latest.values()]
+    until = min(ends) if Level.L3 in levels_of(first, config) else max(ends)
     joined = Waiver(
         first.scope, until, first.owner, first.reason, first.plan, people, first.head, first.pull, first.given_at,
         first.comment_id,
@@ -186,19 +193,38 @@ def _joined(several: Sequence[Waiver], *, config: Config, now: datetime) -> Judg
 
 def judge(waiver: Waiver, *, config: Config, now: datetime) -> JudgedWaiver:
     """What one waiver is worth now; `now` is aware."""
+    state, text = _state(waiver, config, now)
+    return JudgedWaiver(waiver, state, text, areas_of_waiver(waiver, config))
+
+
+def _state(waiver: Waiver, config: Config, now: datetime) -> tuple[WaiverState, str]:
+    end = f"{waiver.ends:%Y-%m-%d %H:%M} UTC"
     if now >= waiver.ends:
-        text = f"lapsed at {waiver.ends:%Y-%m-%d %H:%M} UTC; {waiver.owner} has to mend it or ask anew"
-        return JudgedWaiver(waiver, WaiverState.LAPSED, text)
+        return WaiverState.LAPSED, f"lapsed at {end}; {waiver.owner} has to mend it or ask anew"
     if waiver.given_at is not None and waiver.ends - waiver.given_at > LONGEST + timedelta(days=1):
-        text = f"given for more than {LONGEST.days} days: name an earlier day"
-        return JudgedWaiver(waiver, WaiverState.TOO_LONG, text)
+        return WaiverState.TOO_LONG, f"given for more than {LONGEST.days} days: name an earlier day"
     if Level.L3 in levels_of(waiver, config) and len({plain(name) for name in waiver.by}) < 2:
-        text = "may touch L3, which takes two maintainers: a second one writes the same /waive"
-        return JudgedWaiver(waiver, WaiverState.NEEDS_SECOND, text)
+        return (
+            WaiverState.NEEDS_SECOND,
+            "may touch L3, which takes two maintainers: a second one writes the same /waive",
+        )
     if waiver.ends - now <= NEAR:
-        text = f"ends at {waiver.ends:%Y-%m-%d %H:%M} UTC: {waiver.owner}, is the plan done?"
-        return JudgedWaiver(waiver, WaiverState.NEAR_EXPIRY, text)
-    return JudgedWaiver(waiver, WaiverState.STANDING, f"until the end of {waiver.until} UTC")
+        return WaiverState.NEAR_EXPIRY, f"ends at {end}: {waiver.owner}, is the plan done?"
+    return WaiverState.STANDING, f"until the end of {waiver.until} UTC"
+
+
+def areas_of_waiver(waiver: Waiver, config: Config) -> tuple[str, ...]:
+    """The areas of the suite and of the test's file that it names, and those that its owner owns."""
+    name = waiver.scope.partition("#")[0].partition("::")[0]
+    suites = {suite.area for level in Level for suite in config.validation.of(level) if suite.suite == name}
+    return tuple(
+        area
+        for area, value in config.areas.items()
+        if area in suites
+        or name in value.suites
+        or ("/" in name and matches(name, value.paths))
+        or plain(waiver.owner) in map(plain, value.owners)
+    )
 
 
 def scope_problem(
