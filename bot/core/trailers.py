@@ -98,11 +98,8 @@ def parse(text: str, markers: Sequence[str] = ()) -> Trailers:
     Case, line ends and white space do not matter; one text may record any number of picks (a squash does).
     """
     text = _unix(text)
-    picks: list[tuple[int, str]] = [(match.start(), match[1]) for match in _PICK.finditer(text)]
-    for pattern in compile_markers(tuple(markers)):
-        picks.extend((match.start(), match["sha"]) for match in pattern.finditer(text) if match["sha"])
     return Trailers(
-        picks=_once(sha.lower() for _, sha in sorted(picks)),
+        picks=_once(pick_mentions(text, markers)),
         upstream_pulls=_once(_pull(match) for match in _UPSTREAM_PULL.finditer(text)),
         reverts=_once(
             sha.lower() for match in _REVERT.finditer(text) for sha in re.findall(rf"\b{_HEX}\b", match[1], re.I)
@@ -112,6 +109,15 @@ def parse(text: str, markers: Sequence[str] = ()) -> Trailers:
         reverted_identities=_once(match[1] for pattern in _REVERTED_IDENTITIES for match in pattern.finditer(text)),
         batches=_once(match[1] for match in _BATCH.finditer(text)),
     )
+
+
+def pick_mentions(text: str, markers: Sequence[str] = ()) -> tuple[str, ...]:
+    """The commits that the text records as picked, as often as it does, in its order."""
+    text = _unix(text)
+    picks = {(match.start(1), match[1].lower()) for match in _PICK.finditer(text)}
+    for pattern in compile_markers(tuple(markers)):
+        picks |= {(match.start("sha"), match["sha"].lower()) for match in pattern.finditer(text) if match["sha"]}
+    return tuple(sha for _, sha in sorted(picks))
 
 
 def pull_number(message: str) -> int | None:
@@ -175,7 +181,7 @@ _KEPT_TRAILER = re.compile(
     r"^[ \t]*(co-authored-by|signed-off-by)[ \t]*:[ \t]*([^<>\n]*?)[ \t]*<([\w.+-]*[a-z0-9_]@[\w.-]+)>[ \t]*$",
     re.IGNORECASE | re.MULTILINE,
 )
-_WRITTEN = re.compile(r"^[ \t]*(?:upstream-pr|graft-batch)[ \t]*:.*$", re.IGNORECASE | re.MULTILINE)
+_OURS = re.compile(r"^([ \t>*-]*(?:upstream|graft)-)(?=[\w-]+[ \t]*:)", re.IGNORECASE | re.MULTILINE)
 
 
 def pick_message(
@@ -194,7 +200,7 @@ def pick_message(
     """
     message = without_picks(_unix(commit.message).replace("\0", ""), markers)
     kept = _once(_kept(match) for match in _KEPT_TRAILER.finditer(message))
-    message = _WRITTEN.sub("", _KEPT_TRAILER.sub("", message))
+    message = _OURS.sub(rf"\1{ZERO_WIDTH}", _KEPT_TRAILER.sub("", message))
     subject, _, body = message.strip().partition("\n")
     subject, rest = _capped(subject.strip() or f"Pick {commit.sha[:12]}")
     body = re.sub(r"\n{3,}", "\n\n", body).strip("\n").rstrip()
