@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from bot.sandbox.sample import people
@@ -51,8 +51,9 @@ class PersonChange:
 
     def undone(self, message: str) -> PersonChange:
         """The change that takes this one back, an hour later."""
-        later = self.when.replace(hour=(self.when.hour + 1) % 24)
-        return PersonChange(self.author, message, self.path, self.new, self.old, later, self.area, self.suite)
+        return replace(
+            self, message=message, old=self.new, new=self.old, when=self.when + timedelta(hours=1), fails=None
+        )
 
 
 @dataclass(frozen=True, slots=True)

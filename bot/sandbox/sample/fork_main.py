@@ -43,7 +43,7 @@ areas:
   kernels:
     paths: [tilec/kernels/**, tests/kernels/**]
     owners: [wen-zhao, jonas-lind]
-    suites: [kernel-compile, kernel-tests]
+    suites: [kernel-compile]
   tlx:
     paths: [third_party/tlx/**, tests/lit/tlx_*]
     owners: [priya-raman, acme-fork/tlx]
@@ -62,13 +62,11 @@ validation:
     - {suite: compiler-metrics, harness: command, run: [python, tools/measure.py], runner: [default], area: core,
        timeout: 5m, metrics: [compile_ms, ops_after_passes, llvm_lines],
        budget: {default: {regression: 25%}, kernels: {ops_after_passes: {regression: 0%}}}}
-    - {suite: kernel-tests, harness: pytest, run: [python, -m, pytest, tests/kernels], runner: [interpreter],
-       area: kernels, timeout: 10m}
   l3:
     - {suite: ranking-model, area: core, metrics: [ne, qps], manual: true}
 
 gate:
-  require_signoff_from: [area]
+  require_signoff_from: []    # the risk rules say whose sign-off a risky change needs
   self_signoff: false
   levels: [l1]
   trunk_red_blocks: [core]
