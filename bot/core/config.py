@@ -6,9 +6,13 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from bot.core.config_problems import ConfigError, Problem, cross_checks, dotted, of_model
+from bot.core.strict_yaml import YamlError, load_yaml
 from bot.core.types import Level, Mode
+
+__all__ = ["Config", "ConfigError", "Problem", "load"]
 
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
@@ -208,3 +212,23 @@ class Config(Model):
     def of(cls, raw: dict[str, Any]) -> Config:
         """The model of already loaded YAML; raises pydantic.ValidationError."""
         return cls.model_validate(raw)
+
+
+def load(text: str) -> Config:
+    """The fork's file from its text; raises ConfigError, which names every problem with its line and how to mend it."""
+    try:
+        document = load_yaml(text)
+    except YamlError as error:
+        raise ConfigError([Problem(max(error.line, 1), dotted(error.path), error.text)]) from error
+    if not isinstance(document.data, dict):
+        raise ConfigError(
+            [Problem(1, "", "it is empty or no mapping", "begin with upstream: {repository: owner/name}")]
+        )
+    try:
+        config = Config.of(document.data)
+    except ValidationError as error:
+        raise ConfigError(of_model(error, document, Config)) from error
+    problems = cross_checks(config, document)
+    if problems:
+        raise ConfigError(problems)
+    return config
