@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -59,6 +60,7 @@ class Tree:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-rfE", *paths],
             cwd=self.path,
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
             capture_output=True,
             text=True,
             check=False,
