@@ -121,8 +121,8 @@ def ledger_of(
     line = [base, *upstream]
     return Ledger(
         entries=tuple(entries),
-        pin=line[pin].sha,
-        frontier=line[frontier].sha,
+        pin=line[pin].sha if pin else None,
+        frontier=line[frontier].sha if frontier else None,
         metrics=Metrics(
             days_behind=_days(line[-1].committer_time - line[frontier].committer_time),
             backlog=len(holes),
