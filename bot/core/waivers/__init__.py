@@ -1,0 +1,38 @@
+"""Waivers: leave to land in spite of a failure, given in a pull request or kept in the fork's own file."""
+
+from __future__ import annotations
+
+from bot.core.waivers.file import WaiverFileError, add_to_file, read_file, write_file
+from bot.core.waivers.judge import (
+    LONGEST,
+    NEAR,
+    TOO_MANY,
+    Failure,
+    JudgedWaiver,
+    ScopeKind,
+    Waiver,
+    WaiverState,
+    from_comments,
+    judge,
+    kind_of,
+    scope_problem,
+)
+
+__all__ = [
+    "LONGEST",
+    "NEAR",
+    "TOO_MANY",
+    "Failure",
+    "JudgedWaiver",
+    "ScopeKind",
+    "Waiver",
+    "WaiverFileError",
+    "WaiverState",
+    "add_to_file",
+    "from_comments",
+    "judge",
+    "kind_of",
+    "read_file",
+    "scope_problem",
+    "write_file",
+]
