@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from typing import TypeVar
 
 from bot.clients.git import FileChange, Git, ObjectMissing
+from bot.core.divergence import (
+    Divergence,
+    FileDivergence,
+    decode_file,
+    divergence_key,
+    encode_file,
+    file_divergence,
+)
 from bot.core.footprint import (
+    GRAMMAR_VERSION,
     Footprint,
     FootprintCache,
     SymbolTable,
@@ -13,15 +25,20 @@ from bot.core.footprint import (
     encode_footprint,
     footprint,
     footprint_key,
+    language_of,
     needed_blobs,
     needed_tables,
+    references,
     symbols_of,
     table_key,
 )
 from bot.core.types import Commit
 
 Progress = Callable[[str, int, int], None]
-_PORTION = 40  # commits whose blobs are held in memory at once
+_PORTION = 40  # commits (files) whose blobs are held in memory at once
+_FILE_MODES = ("100644", "100755")
+_LARGEST_TEXT = 2_000_000  # bytes; beyond, the words of a file are data
+Item = TypeVar("Item")
 
 
 def footprints(
@@ -42,6 +59,102 @@ def footprints(
     return {c.sha: found[c.sha] for c in commits}
 
 
+class UpstreamVersions:
+    """Which versions upstream ever had of each path: those of the window's base and of each commit since."""
+
+    def __init__(self, git: Git, *, base: str, commits: Sequence[Commit]) -> None:
+        self.base = {entry.path: entry.oid for entry in git.list_tree(base) if entry.mode in _FILE_MODES}
+        self._position = {commit.sha: index for index, commit in enumerate(commits)}
+        self._later: dict[str, list[tuple[int, str]]] = {}
+        self._gone: dict[str, int] = {}
+        changes = git.changes_of(commits)
+        for index, commit in enumerate(commits):
+            for change in changes[commit.sha]:
+                if change.new_oid.strip("0"):
+                    self._later.setdefault(change.path, []).append((index, change.new_oid))
+                if not change.new_oid.strip("0") or change.old_path not in (None, change.path):
+                    self._gone[change.old_path or change.path] = index
+
+    def of(self, path: str, *, until: int | None = None) -> tuple[str, ...]:
+        """The blob ids that `path` ever had, oldest first; `until`: only by commits before that position."""
+        first = (self.base[path],) if path in self.base else ()
+        later = (oid for index, oid in self._later.get(path, ()) if until is None or index < until)
+        return tuple(dict.fromkeys((*first, *later)))
+
+    def deleted(self, path: str, *, until: int | None = None) -> bool:
+        """True where an upstream commit deleted the path (or moved it away)."""
+        return path in self._gone and (until is None or self._gone[path] < until)
+
+
+def survey(
+    git: Git,
+    *,
+    fork: str,
+    versions: UpstreamVersions,
+    until: int | None = None,
+    words: WordIndex | None = None,
+    cache: FootprintCache | None = None,
+    progress: Progress | None = None,
+) -> Divergence:
+    """What the commit or tree `fork` holds of its own against all that upstream ever had (`until` as in `of`)."""
+    tree = {entry.path: entry.oid for entry in git.list_tree(fork) if entry.mode in _FILE_MODES}
+    wanted: dict[str, tuple[str, tuple[str, ...]]] = {}
+    files: dict[str, FileDivergence] = {}
+    for path, oid in tree.items():
+        theirs = versions.of(path, until=until)
+        if oid not in theirs:
+            wanted[path] = (oid, theirs)
+    for path in versions.base:
+        if path not in tree and not versions.deleted(path, until=until):
+            files[path] = FileDivergence(path, "removed")
+    files |= _files(git, wanted, cache, progress)
+    return Divergence(files=files, words=(words or WordIndex(git, cache)).of(fork))
+
+
+class WordIndex:
+    """Every identifier in the code of a tree; going from one tree to the next reads only what differs."""
+
+    def __init__(self, git: Git, cache: FootprintCache | None = None) -> None:
+        self._git = git
+        self._cache = cache
+        self._tree: dict[str, str] = {}
+        self._counts: Counter[str] = Counter()
+
+    def of(self, commit: str) -> Set[str]:
+        """The words of the commit's (or tree's) code: a view that the next call changes."""
+        tree = {e.path: e.oid for e in self._git.list_tree(commit) if e.mode in _FILE_MODES}
+        gone = [(path, oid) for path, oid in self._tree.items() if tree.get(path) != oid]
+        come = [(path, oid) for path, oid in tree.items() if self._tree.get(path) != oid]
+        for portion in _portions(gone):
+            for words in self._words(portion):
+                self._counts.subtract(words)
+                for word in words:
+                    if not self._counts[word]:
+                        del self._counts[word]
+        for portion in _portions(come):
+            for words in self._words(portion):
+                self._counts.update(words)
+        self._tree = tree
+        return self._counts.keys()
+
+    def _words(self, files: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
+        keys = {file: f"words:{GRAMMAR_VERSION}:{language_of(file[0]).value}:{file[1]}" for file in files}
+        kept = self._cache.get_many(list(keys.values())) if self._cache else {}
+        missing = [file for file in files if keys[file] not in kept]
+        blobs = blobs_of(self._git, [oid for _, oid in missing])
+        fresh: dict[str, bytes] = {}
+        for path, oid in missing:
+            blob = blobs.get(oid, b"")
+            text = len(blob) <= _LARGEST_TEXT and b"\0" not in blob[:8192]
+            named = references(blob, language_of(path)) if text else {}
+            fresh[keys[path, oid]] = zlib.compress("\n".join(sorted(named)).encode(), 1)
+        if self._cache and fresh:
+            self._cache.put_many(fresh)
+        for file in files:
+            raw = kept.get(keys[file]) or fresh[keys[file]]
+            yield zlib.decompress(raw).decode("ascii").split("\n")
+
+
 def blobs_of(git: Git, oids: Sequence[str]) -> dict[str, bytes]:
     """The contents of these blobs; one that the mirror lacks is left out."""
     try:
@@ -54,6 +167,28 @@ def blobs_of(git: Git, oids: Sequence[str]) -> dict[str, bytes]:
             except ObjectMissing:
                 continue
         return there
+
+
+def _files(
+    git: Git,
+    wanted: Mapping[str, tuple[str, tuple[str, ...]]],
+    cache: FootprintCache | None,
+    progress: Progress | None,
+) -> dict[str, FileDivergence]:
+    keys = {path: divergence_key(path, oid, theirs) for path, (oid, theirs) in wanted.items()}
+    kept = cache.get_many(list(keys.values())) if cache else {}
+    found = {path: decode_file(kept[key]) for path, key in keys.items() if key in kept}
+    missing = sorted(path for path in wanted if path not in found)
+    for count, path in enumerate(missing, 1):
+        oid, theirs = wanted[path]
+        blobs = blobs_of(git, [oid, *theirs])
+        there = [blobs[version] for version in theirs if version in blobs]
+        found[path] = file_divergence(path=path, fork=blobs.get(oid, b""), upstream=there)
+        if cache:
+            cache.put_many({keys[path]: encode_file(found[path])})
+        if progress:
+            progress("divergence", count, len(missing))
+    return found
 
 
 def _read(git: Git, commits: Sequence[Commit], known: dict[str, SymbolTable]) -> dict[str, Footprint]:
@@ -71,6 +206,6 @@ def _read(git: Git, commits: Sequence[Commit], known: dict[str, SymbolTable]) ->
     return {c.sha: footprint(commit=c, changes=changes[c.sha], blobs=blobs, tables=tables) for c in commits}
 
 
-def _portions(commits: Sequence[Commit]) -> Iterator[Sequence[Commit]]:
-    for start in range(0, len(commits), _PORTION):
-        yield commits[start : start + _PORTION]
+def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), _PORTION):
+        yield items[start : start + _PORTION]

@@ -21,10 +21,11 @@ from bot.core.footprint.commit import (
 from bot.core.footprint.hunks import Hunk, hunks
 from bot.core.footprint.languages import GRAMMAR_VERSION, Language, is_test, language_of
 from bot.core.footprint.lexer import references, words
-from bot.core.footprint.table import Definition, FootprintCache, SymbolTable, symbols_of, table_key
+from bot.core.footprint.table import TOP, Definition, FootprintCache, SymbolTable, symbols_of, table_key
 
 __all__ = [
     "GRAMMAR_VERSION",
+    "TOP",
     "Definition",
     "FileChange",
     "FileFootprint",

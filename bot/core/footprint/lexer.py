@@ -12,7 +12,8 @@ _C_COMMENT = rb"//[^\n]*|/\*.*?\*/|" + _STRINGS
 _HASH_COMMENT = rb"#[^\n]*|\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|" + _STRINGS
 _C_LIKE = re.compile(rb"(" + _C_COMMENT + rb")|(\n)|(" + _WORD + rb")", re.DOTALL)
 _HASH = re.compile(rb"(" + _HASH_COMMENT + rb")|(\n)|(" + _WORD + rb")", re.DOTALL)
-_MLIR = re.compile(rb"(//[^\n]*)|(\n)|(" + _WORD + rb"(?:\.[A-Za-z_][A-Za-z0-9_]*)*)")
+# what FileCheck expects stands in comments, so those count
+_MLIR = re.compile(rb"(?!)()|(\n)|(" + _WORD + rb"(?:\.[A-Za-z_][A-Za-z0-9_]*)*)")
 _PLAIN = re.compile(rb"(?!)()|(\n)|(" + _WORD + rb")")
 _LEXERS = {
     Language.C: _C_LIKE,

@@ -16,8 +16,12 @@ from bot.core.footprint.grammars import parser, query
 from bot.core.footprint.languages import GRAMMAR_VERSION, Language
 from bot.core.footprint.lexer import code_of
 
+TOP = "<top>"
+TOP_KIND = "top"
 _SCOPE_KINDS = frozenset({"class", "enum", "def"})
 _OPAQUE_KINDS = frozenset({"function", "macro"})  # what is defined inside is local
+_WRAPPED_KINDS = frozenset({"function", "class", "variable"})
+_WRAPPERS = frozenset({"decorated_definition", "template_declaration"})  # a decorator is part of the signature
 _LARGEST = 4_000_000  # bytes; beyond, a file is generated and its symbols say nothing
 _TRUSTED_SHARE = 0.7  # of a file's bytes outside broken regions, below which its table is not to be trusted
 _OPERANDS = re.compile(rb"let\s+(?:arguments|results)\s*=\s*\((.*?)\)\s*;", re.DOTALL)
@@ -59,8 +63,8 @@ class Definition:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names by which other code can refer to it."""
-        return (self.short, *self.aliases)
+        """All names by which other code can refer to it; a file's top level has none."""
+        return () if self.kind == TOP_KIND else (self.short, *self.aliases)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +100,27 @@ def table_key(oid: str, language: Language) -> str:
 
 
 def symbols_of(blob: bytes, language: Language) -> SymbolTable:
-    """The symbols that `blob` defines; OTHER has none."""
+    """The symbols that `blob` defines, its top level first; OTHER has nothing but that."""
     if language is Language.OTHER:
-        return SymbolTable(language, ())
+        return SymbolTable(language, (_top(blob, [], language),))
     if len(blob) > _LARGEST or b"\0" in blob[:8192]:
         return SymbolTable(language, (), parsed=False)
     root = parser(language).parse(blob).root_node
     found = [_Found(kind, nodes) for kind, nodes in _matches(root, language)]
-    definitions = _definitions(blob, language, sorted(found, key=lambda f: (f.start, -f.end)))
+    found.sort(key=lambda f: (f.start, -f.end))
+    definitions = [_top(blob, found, language), *_definitions(blob, language, found)]
     return SymbolTable(language, tuple(definitions), parsed=not root.has_error or _sound(root, len(blob)))
+
+
+def _top(blob: bytes, found: Sequence[_Found], language: Language) -> Definition:
+    """What stands outside all definitions (includes, imports, lists), as a symbol that nothing can refer to."""
+    parts, at = [], 0
+    for item in found:
+        if item.start >= at:
+            parts.append(blob[at : item.start])
+            at = item.end
+    parts.append(blob[at:])
+    return Definition(TOP, TOP_KIND, 1, blob.count(b"\n") + 1, "", _digest(b"\n".join(parts), language))
 
 
 class _Found:
@@ -114,6 +130,8 @@ class _Found:
 
     def __init__(self, kind: str, nodes: dict[str, Node]) -> None:
         whole = nodes["def"]
+        if kind in _WRAPPED_KINDS and whole.parent is not None and whole.parent.type in _WRAPPERS:
+            whole = whole.parent
         self.kind = kind
         self.start, self.end = whole.start_byte, whole.end_byte
         self.first_line, self.last_line = whole.start_point[0] + 1, whole.end_point[0] + 1
@@ -238,6 +256,9 @@ def _name(item: _Found, language: Language) -> str:
             inner = found.child_by_field_name("declarator")
             found = inner if inner is not None else next(iter(found.named_children), None)
         text = _text(found) if found is not None else ""
+        if _TEST_MACRO.fullmatch(text):  # gtest's macros look like functions that are all of one name
+            suite = _TEST_NAME.search(_text(node))
+            text = f"{suite[1]}.{suite[2]}" if suite else text
         return re.sub(r"<[^<>]*(?:<[^<>]*>[^<>]*)*>", "", re.sub(r"\s+", "", text)).replace("::", ".").strip(".")
     if language is Language.MLIR:
         return _text(node).lstrip("@").strip('"')
@@ -246,6 +267,8 @@ def _name(item: _Found, language: Language) -> str:
     return _text(node)
 
 
+_TEST_MACRO = re.compile(r"(?:TYPED_)?TEST(?:_[FP])?")
+_TEST_NAME = re.compile(r"\(\s*(\w+)\s*,\s*(\w+)\s*\)")
 _NAME_TYPES = frozenset(
     {
         "identifier",
