@@ -35,9 +35,7 @@ class Settings(BaseSettings):
     public_url: str = Field("http://127.0.0.1:8000", description="the address under which runners and people find this")
     host: str = "127.0.0.1"
     port: int = Field(8000, ge=0, le=65535)
-    webhook_max_bytes: int = Field(
-        25 * MIB, ge=1024, description="a larger webhook is refused (GitHub's cap is 25 MiB)"
-    )
+    webhook_max_bytes: int = Field(25 * MIB, ge=1024, description="a larger webhook is refused")
     workers: int = Field(8, ge=1, description="jobs that one worker process works on at a time")
     workers_per_repository: int = Field(4, ge=1, description="of these, how many of one repository")
     job_lease_seconds: float = Field(60, gt=0, description="a job whose worker is silent for that long is taken over")
@@ -46,9 +44,7 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(60, gt=0, description="how often the schedule and lost webhooks are looked after")
     write_pause_seconds: float = Field(0, ge=0, description="the least time between two writes of an installation")
     rate_limit_wait_seconds: float = Field(90, ge=0, description="a longer wait on GitHub's limits gives the job back")
-    runner_lease_seconds: float = Field(
-        90, gt=0, description="a run whose runner is silent for that long is queued anew"
-    )
+    runner_lease_seconds: float = Field(90, gt=0, description="a run whose runner is silent so long is queued anew")
     keep_payload_days: float = Field(14, gt=0)
     keep_delivery_days: float = Field(90, gt=0)
     stale_ingest_hours: float = Field(24, gt=0, description="no good ingest for that long is an alarm")

@@ -225,12 +225,12 @@ class Event(_Part):
 
     @property
     def subject(self) -> str:
-        """What the event is about: owner/name#number, owner/name@commit or owner/name."""
+        """What the event is about inside its repository: #number, @commit or "repository"."""
         if self.number:
-            return f"{self.repository}#{self.number}"
+            return f"#{self.number}"
         if self.head_sha and self.event != "push":
-            return f"{self.repository}@{self.head_sha}"
-        return self.repository
+            return f"@{self.head_sha}"
+        return "repository"
 
 
 def parse(event: str, payload: Any) -> Event:

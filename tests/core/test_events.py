@@ -53,17 +53,17 @@ def test_examples_give_the_subject_that_they_are_about() -> None:
 @pytest.mark.parametrize(
     ("event", "payload", "expected"),
     [
-        ("pull_request", {"number": 7, "pull_request": {"number": 7, "head": {"sha": "a"}}, "r": 1}, "o/r#7"),
-        ("issue_comment", {"issue": {"number": 3}, "comment": {"id": 9}}, "o/r#3"),
-        ("check_run", {"check_run": {"head_sha": "abc", "pull_requests": []}}, "o/r@abc"),
-        ("check_run", {"check_run": {"head_sha": "abc", "pull_requests": [{"number": 5}]}}, "o/r#5"),
+        ("pull_request", {"number": 7, "pull_request": {"number": 7, "head": {"sha": "a"}}, "r": 1}, "#7"),
+        ("issue_comment", {"issue": {"number": 3}, "comment": {"id": 9}}, "#3"),
+        ("check_run", {"check_run": {"head_sha": "abc", "pull_requests": []}}, "@abc"),
+        ("check_run", {"check_run": {"head_sha": "abc", "pull_requests": [{"number": 5}]}}, "#5"),
         (
             "check_suite",
             {"check_suite": {"head_sha": "abc", "pull_requests": [{"number": 5}, {"number": 6}]}},
-            "o/r@abc",
+            "@abc",
         ),
-        ("merge_group", {"merge_group": {"head_sha": "abc"}}, "o/r@abc"),
-        ("push", {"ref": "refs/heads/main", "after": "abc"}, "o/r"),
+        ("merge_group", {"merge_group": {"head_sha": "abc"}}, "@abc"),
+        ("push", {"ref": "refs/heads/main", "after": "abc"}, "repository"),
     ],
 )
 def test_subject(event: str, payload: dict[str, Any], expected: str) -> None:

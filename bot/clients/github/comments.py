@@ -124,6 +124,14 @@ class Labels(Api):
             async with self._writer() as write:
                 await write.send("POST", f"{self._root}/issues/{number}/labels", {"labels": list(names)}, repeat=True)
 
+    async def who_labelled(self, number: int, name: str) -> list[str]:
+        """Who put the label on that is on now: the last one to do so, as a list; empty where it is not on."""
+        who: list[str] = []
+        for raw in await self._list(f"/issues/{number}/events"):
+            if (raw.get("label") or {}).get("name") == name and raw.get("event") in ("labeled", "unlabeled"):
+                who = [str((raw.get("actor") or {}).get("login") or "ghost")] if raw["event"] == "labeled" else []
+        return who
+
     async def remove_label(self, number: int, name: str) -> None:
         """Take a label off; one that is not there is fine."""
         async with self._writer() as write:
@@ -203,3 +211,12 @@ class Issues(Comments):
         async with self._writer() as write:
             path = f"{self._root}/issues/{number}/assignees"
             return Issue.model_validate(await write.send("POST", path, {"assignees": list(logins)}, repeat=True))
+
+    async def who_labelled(self, number: int, label: str) -> list[str]:
+        """The logins of those who put this label on the issue, oldest first."""
+        events = await self._list(f"/issues/{number}/events")
+        return [
+            str((event.get("actor") or {}).get("login") or "ghost")
+            for event in events
+            if event.get("event") == "labeled" and (event.get("label") or {}).get("name") == label
+        ]

@@ -165,6 +165,16 @@ class Notes(Part):
         )
         return {row["key"]: row["value"] for row in await self._all(statement.order_by(notes.c.key))}
 
+    async def notes_everywhere(self, prefix: str) -> dict[tuple[int, str, str], Any]:
+        """All values whose key begins with `prefix`, of all repositories, by (installation, repository, key)."""
+        c = notes.c
+        statement = sa.select(c.installation, c.repository, c.key, c.value).where(
+            c.key.startswith(prefix, autoescape=True)
+        )
+        return {
+            (row["installation"], row["repository"], row["key"]): row["value"] for row in await self._all(statement)
+        }
+
 
 class Repositories(Part):
     """The repositories that installations gave access to."""

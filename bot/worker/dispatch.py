@@ -1,0 +1,93 @@
+"""From a stored delivery to jobs: what the trigger table says of its event, with the facts known when it came."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.clients.store import Job
+from bot.context import Context
+from bot.core.events import Event, parse
+from handlers import Trigger
+
+# writes of our own come back as these; what they ask for was done when they were written
+_OWN = frozenset({"issue_comment", "issues", "label", "pull_request_review", "pull_request_review_comment", "push"})
+_OWN_PULL_ACTIONS = frozenset({"assigned", "edited", "labeled", "review_requested", "unassigned", "unlabeled"})
+_EVERYWHERE = "all"
+
+
+def matching(*, event: Event, own: bool, triggers: Sequence[Trigger]) -> tuple[Trigger, ...]:
+    """The triggers that an event sets off; none where it only echoes a write of the App's own."""
+    if own and echo(event):
+        return ()
+    return tuple(
+        trigger
+        for trigger in triggers
+        if trigger.event == event.event and (not trigger.actions or event.action in trigger.actions)
+    )
+
+
+def echo(event: Event) -> bool:
+    """True where an event of the App's own asks for nothing: all but its pushes to the default branch, for a start."""
+    if event.event == "push":
+        return event.branch != event.default_branch
+    return event.event in _OWN or (event.event == "pull_request" and event.action in _OWN_PULL_ACTIONS)
+
+
+def key_of(*, trigger: Trigger, event: Event, guid: str) -> str:
+    """The job's key: the same for all that may become one job; what stands before "!" runs one at a time."""
+    if not event.repository:
+        return _EVERYWHERE
+    if trigger.per == "repository":
+        return "repository"
+    return f"{event.subject}!{guid}" if trigger.per == "event" else event.subject
+
+
+def payload_of(*, event: Event, guid: str, received_at: datetime) -> dict[str, Any]:
+    """What is pinned for the handler; it names the thing to look at, and says nothing of how it stands."""
+    facts: dict[str, Any] = {
+        "event": event.event,
+        "action": event.action,
+        "sender": event.sender.login,
+        "sender_type": event.sender.type,
+        "number": event.number,
+        "sha": event.head_sha,
+        "ref": event.merge_group.head_ref if event.merge_group else event.ref,
+        "before": event.before,
+        "comment": event.comment.id if event.comment else 0,
+        "review": event.review.id if event.review else 0,
+        "label": event.label,
+        "check": event.check.name if event.check else "",
+        "check_id": event.check.id if event.check else 0,
+        "external_id": event.check.external_id if event.check else "",
+    }
+    known = {name: value for name, value in facts.items() if value}
+    return known | {"delivery": guid, "received_at": received_at.isoformat()}
+
+
+async def dispatch(context: Context, job: Job, triggers: Sequence[Trigger]) -> int:
+    """Enqueue what the delivery asks for, all of it in one transaction; gives how many jobs."""
+    guid = str(job.payload["delivery"])
+    delivery = await context.store.delivery(guid)
+    if delivery is None or not delivery.payload:
+        context.log.warning("a delivery is gone before it was dispatched", guid=guid)
+        return 0
+    event = parse(delivery.event, json.loads(delivery.payload))
+    wanted = matching(event=event, own=False, triggers=triggers)
+    if wanted and echo(event) and event.sender.login == (await context.github.info()).login:
+        wanted = ()
+    payload = payload_of(event=event, guid=guid, received_at=delivery.received_at)
+    async with context.store.transaction() as tx:
+        for trigger in wanted:
+            await tx.enqueue(
+                trigger.kind,
+                key_of(trigger=trigger, event=event, guid=guid),
+                payload,
+                installation=event.installation if event.repository else 0,
+                repository=event.repository,
+                now=context.now(),
+            )
+    context.log.debug("dispatched", guid=guid, delivered=delivery.event, jobs=[trigger.kind for trigger in wanted])
+    return len(wanted)
