@@ -282,21 +282,20 @@ def conclude(
     measurements: int,
     manifest: ManifestCheck,
     exit_code: int | None,
-    canary: str | None = None,
 ) -> tuple[Outcome, str]:
     """The outcome of a suite from what it reported, never better than what it claims, with one line that says why.
 
-    A canary that did not fail makes the harness blind: whatever else it says is `infra`.
+    `tests` are without the canary; one that did not fail makes the harness blind: whatever else it says is `infra`.
     """
-    counted = [test for test in tests if canary is None or not is_canary(test.id, canary)]
+    counted = list(tests)
     bad = [test for test in counted if test.outcome.bad]
     derived, why = Outcome.PASSED, ""
     if bad:
         derived, why = Outcome.FAILED, f"{len(bad)} of {len(counted)} tests failed, first {bad[0].id}"
+    elif claimed not in {Outcome.PASSED, Outcome.OMITTED, Outcome.WAIVED}:
+        derived = claimed
     elif manifest.canary is False:
         derived, why = Outcome.INFRA, "the canary, which must fail, was not reported as failed: the harness is blind"
-    elif claimed in {Outcome.TIMED_OUT, Outcome.CANCELLED, Outcome.INFRA, Outcome.NOT_RUN, Outcome.FAILED}:
-        derived, why = claimed, ""
     elif manifest.missing:
         derived = Outcome.OMITTED
         why = (

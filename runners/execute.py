@@ -1,0 +1,180 @@
+"""One suite on one tree: build, run, collect, conclude; the same code under a runner and under `graft run`."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import shlex
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot.core.types import Outcome
+from bot.core.validation import (
+    Artifact,
+    Report,
+    RunRequest,
+    Subject,
+    TestResult,
+    check_manifest,
+    conclude,
+    is_canary,
+)
+from runners.environment import Health, child_environment, describe, probe
+from runners.harnesses import Collected, HarnessError, Place, harness_of
+from runners.process import Ended, Killed, run_group
+
+_BUILD_FACTOR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Which machine this is to the reports, and which GPUs it may use (`visible` as CUDA_VISIBLE_DEVICES, None all)."""
+
+    name: str = ""
+    labels: tuple[str, ...] = ()
+    visible: str | None = None
+    keep: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """One suite to run: the request, its tree and folders, and who listens to the output."""
+
+    request: RunRequest
+    source: Path
+    folder: Path
+    cache: Path
+    machine: Machine = Machine()
+    built: bool = False
+    output: Callable[[str], None] = field(default=lambda _: None)
+    redact: Callable[[str], str] = field(default=lambda text: text)
+    cancelled: asyncio.Event | None = None
+    keep_build: Callable[[Path], Awaitable[None]] | None = None
+    environment: Mapping[str, str] | None = None
+
+
+async def execute(work: Work) -> Report:
+    """Run the suite and report; whatever goes wrong is in the report's outcome and reason."""
+    request, suite = work.request, work.request.suite
+    started = datetime.now(UTC)
+    before = await probe(visible=work.machine.visible)
+    if before.ok is False:
+        return _report(work, started, Collected(Outcome.INFRA, before.text), ended=None, health=(before, None))
+    results = work.folder / "results"
+    place = Place(suite, work.source, results, request.expected)
+    mark = f"{request.run_id}-{request.attempt}"
+    env = child_environment(
+        home=work.folder / "home",
+        cache=work.cache,
+        mark=mark,
+        commit=request.commit,
+        visible=work.machine.visible,
+        keep=work.machine.keep,
+        extra={**suite.env, "GRAFT_BASE": request.base or "", "GRAFT_LEVEL": request.level.value},
+        source=work.environment,
+    )
+    try:
+        harness = harness_of(suite.harness)
+        start = harness.start(place)
+    except HarnessError as error:
+        return _report(work, started, Collected(Outcome.INFRA, str(error)), ended=None, health=(before, None))
+    if suite.build and not work.built:
+        ended = await _run(work, suite.build, env, factor=_BUILD_FACTOR)
+        if ended.exit_code != 0 or ended.killed is not None:
+            return _report(work, started, _build_failed(ended), ended=ended, health=(before, None))
+        if work.keep_build is not None:
+            await work.keep_build(work.source)
+    ended = await _run(work, start.argv, {**env, **start.env}, factor=1)
+    try:
+        collected = harness.collect(place, ended)
+    except (OSError, ValueError, RecursionError) as error:
+        collected = Collected(Outcome.INFRA, f"the results can't be read: {type(error).__name__}: {error}")
+    after = await probe(visible=work.machine.visible)
+    if after.ok is False and collected.outcome is not Outcome.PASSED:
+        collected = Collected(Outcome.INFRA, f"{collected.reason}; {after.text}", collected.tests)
+    return _report(work, started, collected, ended=ended, health=(before, after))
+
+
+async def _run(work: Work, argv: tuple[str, ...], env: Mapping[str, str], *, factor: int) -> Ended:
+    suite = work.request.suite
+    work.output(f"$ {shlex.join(argv)}\n")
+    return await run_group(
+        argv,
+        cwd=work.source,
+        env=env,
+        seconds=suite.timeout.total_seconds() * factor,
+        memory_bytes=int(suite.memory_gib * 2**30) if suite.memory_gib is not None else None,
+        output=work.output,
+        redact=work.redact,
+        cancelled=work.cancelled,
+    )
+
+
+def _build_failed(ended: Ended) -> Collected:
+    if ended.killed is Killed.CANCELLED:
+        return Collected(Outcome.CANCELLED, "cancelled during the build")
+    if ended.killed is Killed.TIMEOUT:
+        return Collected(Outcome.TIMED_OUT, f"the build was stopped at its time limit, after {ended.seconds:.0f} s")
+    if not ended.started:
+        return Collected(Outcome.INFRA, f"the build can't be started: {ended.tail.strip()}")
+    return Collected(Outcome.FAILED, f"the build failed with exit status {ended.exit_code}: nothing ran")
+
+
+def _report(
+    work: Work, started: datetime, collected: Collected, *, ended: Ended | None, health: tuple[Health, Health | None]
+) -> Report:
+    request = work.request
+    before, after = health
+    tests = tuple(_clean(test, work) for test in collected.tests)
+    manifest = check_manifest(
+        expected=request.expected, skipped_before=request.skipped_before, tests=tests, canary=collected.canary
+    )
+    if collected.canary is not None:
+        # seen or not, the canary is no test of the fork's: the manifest check says what became of it
+        tests = tuple(test for test in tests if not is_canary(test.id, collected.canary))
+    exit_code = ended.exit_code if ended is not None else None
+    outcome, why = conclude(
+        claimed=collected.outcome,
+        tests=tests,
+        measurements=len(collected.measurements),
+        manifest=manifest,
+        exit_code=exit_code,
+    )
+    finished = datetime.now(UTC)
+    return Report(
+        run_id=request.run_id,
+        attempt=request.attempt,
+        subject=Subject(repository=request.repository, commit=request.commit, base=request.base),
+        level=request.level,
+        suite=request.suite.suite,
+        harness=request.suite.harness,
+        environment=describe(runner=work.machine.name, labels=work.machine.labels, before=before, after=after),
+        started_at=started,
+        finished_at=finished,
+        outcome=outcome,
+        reason=work.redact("; ".join(dict.fromkeys(part for part in (collected.reason, why) if part)))[:2000],
+        exit_code=exit_code,
+        tests=tests,
+        manifest=manifest,
+        measurements=collected.measurements,
+        artifacts=_artifacts(work.folder / "results"),
+        repeat=f"graft run {request.level.value} --suite {shlex.quote(request.suite.suite)}",
+        log_tail=ended.tail[-16_000:] if ended is not None else "",
+        gpu_seconds=(finished - started).total_seconds() * len(before.gpus),
+    )
+
+
+def _clean(test: TestResult, work: Work) -> TestResult:
+    message = work.redact(test.message).replace(str(work.source), ".")
+    return test if message == test.message else test.model_copy(update={"message": message})
+
+
+def _artifacts(folder: Path) -> tuple[Artifact, ...]:
+    found = []
+    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
+        if path.is_file() and not path.is_symlink():
+            digest = hashlib.sha256(path.read_bytes()).hexdigest()
+            found.append(Artifact(name=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=digest))
+    return tuple(found[:200])

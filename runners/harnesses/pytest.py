@@ -1,0 +1,192 @@
+"""pytest: events written as they happen by a plugin of ours, JUnit as second witness, and exit statuses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from bot.core.reports import ParsedTest, key, parse_xml
+from bot.core.types import Outcome
+from bot.core.validation import TestOutcome, TestResult, is_canary
+from runners.harnesses import Collected, HarnessError, Place, Start, fill, interruption, merge
+from runners.process import Ended
+
+PLUGIN = "graft_pytest_plugin"
+CANARY = "graft_canary"
+_INTERRUPTED, _INTERNAL, _USAGE, _NOTHING = 2, 3, 4, 5
+
+
+class Pytest:
+    """Runs `run` with our plugin; where `run` is a script that calls pytest itself, through PYTEST_ADDOPTS."""
+
+    def start(self, place: Place) -> Start:
+        """The command with plugin and result files."""
+        if not place.suite.run:
+            raise HarnessError(f"suite {place.suite.suite}: `run` is empty; write for example [python, -m, pytest, t]")
+        options = ["-p", PLUGIN, f"--junitxml={place.results / 'junit.xml'}", "-o", "junit_family=xunit1"]
+        env = {
+            "PYTHONPATH": os.pathsep.join(
+                part for part in (str(Path(__file__).parent / "plugin"), place.suite.env.get("PYTHONPATH", "")) if part
+            ),
+            "GRAFT_PYTEST_EVENTS": str(place.results / "events.jsonl"),
+        }
+        if any(Path(word).name in ("pytest", "py.test") for word in place.suite.run):
+            return Start((*place.suite.run, *options), env)
+        return Start(place.suite.run, env | {"PYTEST_ADDOPTS": " ".join(options)})
+
+    def collect(self, place: Place, ended: Ended) -> Collected:
+        """Results so far by the events; what had been collected and has no result is `not_run`, with the reason."""
+        seen = _Seen.read(place.results / "events.jsonl")
+        canary = place.suite.canary or CANARY
+        junit = _junit(place.results / "junit.xml")
+        tests = list(merge([*seen.results(), *_only_bad_in_junit(seen, junit)]))
+        if canary != CANARY:
+            tests = [test for test in tests if not is_canary(test.id, CANARY)]
+        stopped = interruption(ended)
+        running = seen.running
+        if stopped is not None:
+            outcome, reason = stopped
+            if running is not None and key(running) not in {key(test.id) for test in tests}:
+                fault = TestOutcome.FAILED if outcome is Outcome.FAILED else TestOutcome.NOT_RUN
+                text = f"{reason} while this test was running\n{ended.tail[-4000:]}"
+                tests.append(TestResult(id=running, outcome=fault, message=text))
+            known = seen.collected or list(place.expected)
+            return Collected(outcome, _with_place(reason, running), fill(tests, known, reason))
+        outcome, reason = _by_status(seen, ended)
+        if outcome is not Outcome.PASSED and outcome is not Outcome.OMITTED:
+            tests = list(fill(tests, seen.collected, reason))
+        return Collected(outcome, reason, tuple(tests), canary=canary)
+
+
+HARNESS = Pytest()
+
+
+@dataclass
+class _Seen:
+    session: bool = False
+    ended: int | None = None
+    running: str | None = None
+    collected: list[str] = field(default_factory=list)
+    tests: dict[str, ParsedTest] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> _Seen:
+        """The events of the file; a last line cut by a crash is left out."""
+        seen = cls()
+        for event in _lines(path):
+            seen._take(event)
+        return seen
+
+    def results(self) -> list[ParsedTest]:
+        return list(self.tests.values())
+
+    def _take(self, event: dict[str, Any]) -> None:
+        name = str(event.get("id", ""))
+        match event.get("event"):
+            case "session":
+                self.session = True
+            case "collected":
+                self.collected = [str(test) for test in event.get("ids", ())]
+            case "start":
+                self.running = name
+            case "finish":
+                self.running = None if self.running == name else self.running
+            case "collect_error":
+                text = str(event.get("message", ""))
+                self.tests[name] = ParsedTest(name or "(collection)", TestOutcome.ERROR, text, module=True)
+            case "collect_skip":
+                self.tests[name] = ParsedTest(name, TestOutcome.SKIPPED, str(event.get("message", "")), module=True)
+            case "report":
+                self._report(name, event)
+            case "end":
+                self.ended = int(event.get("status", -1))
+
+    def _report(self, name: str, event: dict[str, Any]) -> None:
+        said, xfail = event.get("outcome"), bool(event.get("xfail"))
+        outcome = TestOutcome.PASSED
+        if said == "failed":
+            outcome = TestOutcome.FAILED if event.get("when") == "call" else TestOutcome.ERROR
+        elif said == "skipped":
+            outcome = TestOutcome.XFAILED if xfail else TestOutcome.SKIPPED
+        old = self.tests.get(name)
+        if old is not None and old.outcome.bad:
+            return
+        line = event.get("line")
+        self.tests[name] = ParsedTest(
+            name,
+            outcome,
+            str(event.get("message", "")),
+            float(event.get("duration", 0.0)) + (old.duration if old is not None else 0.0),
+            file=str(event["file"]) if event.get("file") else None,
+            line=line if isinstance(line, int) else None,
+        )
+
+
+def _lines(path: Path) -> Iterator[dict[str, Any]]:
+    try:
+        text = path.read_text("utf-8", "replace")
+    except OSError:
+        return
+    for line in text.splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event
+
+
+def _junit(path: Path) -> list[ParsedTest]:
+    try:
+        return list(parse_xml(path.read_bytes()).tests)
+    except OSError:
+        return []
+
+
+def _only_bad_in_junit(seen: _Seen, junit: list[ParsedTest]) -> list[ParsedTest]:
+    """What JUnit calls failed and the events do not hold at all; all of JUnit where there are no events."""
+    if not seen.session:
+        return junit
+    known = {key(name) for name in seen.tests}
+    modules = {name.removesuffix(".py").replace("/", ".") for name in seen.tests}
+    return [
+        test
+        for test in junit
+        if test.outcome.bad and key(test.id) not in known and test.id not in modules and not test.id.endswith(CANARY)
+    ]
+
+
+def _by_status(seen: _Seen, ended: Ended) -> tuple[Outcome, str]:
+    status = ended.exit_code
+    if not ended.started:
+        return Outcome.INFRA, ended.tail.strip()
+    if status == _USAGE:
+        if "ImportError while loading conftest" in ended.tail or "Error while loading conftest" in ended.tail:
+            return Outcome.FAILED, "pytest exit status 4: conftest.py can't be loaded"
+        return Outcome.OMITTED, f"pytest exit status 4, nothing ran: {_last_error(ended.tail)}"
+    if status == _NOTHING:
+        return Outcome.OMITTED, "pytest exit status 5: no test was collected"
+    if status == _INTERNAL:
+        return Outcome.INFRA, f"pytest exit status 3, an error inside pytest: {_last_error(ended.tail)}"
+    if status == _INTERRUPTED and not any(test.outcome.bad for test in seen.tests.values()):
+        return Outcome.INFRA, "pytest exit status 2: interrupted"
+    if not seen.session and status != 0:
+        if "No module named pytest" in ended.tail or status in (126, 127):
+            return Outcome.INFRA, f"pytest can't be started: {_last_error(ended.tail)}"
+        return Outcome.FAILED, f"exit status {status} before pytest began: {_last_error(ended.tail)}"
+    if status not in (0, 1, _INTERRUPTED):
+        return Outcome.FAILED, f"exit status {status}"
+    return Outcome.PASSED, ""
+
+
+def _last_error(tail: str) -> str:
+    lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    return next((line for line in reversed(lines) if "rror" in line), lines[-1] if lines else "no output")[:300]
+
+
+def _with_place(reason: str, running: str | None) -> str:
+    return f"{reason} in {running}" if running else reason

@@ -1,0 +1,211 @@
+"""Clean work trees: the commit fetched into a local object cache, a tree for each run, a build kept for each commit."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import fcntl
+import hashlib
+import json
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from bot.core.validation import RunRequest
+
+_GIT_SECONDS = 900.0
+
+
+class SourceError(Exception):
+    """The source could not be fetched or checked out: the machine's or the network's affair."""
+
+
+class Workspace:
+    """The runner's folder: `objects` (bare repositories), `trees`, `builds`, `caches` (of one commit each), `runs`."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        for name in ("objects", "trees", "builds", "caches", "runs"):
+            (root / name).mkdir(parents=True, exist_ok=True)
+
+    def run_folder(self, request: RunRequest) -> Path:
+        """The folder of one attempt, made empty."""
+        folder = self.root / "runs" / f"{request.run_id}-{request.attempt}"
+        shutil.rmtree(folder, ignore_errors=True)
+        (folder / "results").mkdir(parents=True)
+        return folder
+
+    def cache_folder(self, request: RunRequest) -> Path:
+        """Compiler caches of one commit."""
+        return self.root / "caches" / _safe(request.repository) / request.commit
+
+    def build_key(self, request: RunRequest) -> str:
+        """What a build depends on: repository, commit, command and its variables."""
+        parts = [request.repository, request.commit, list(request.suite.build), sorted(request.suite.env.items())]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:16]
+
+    async def fetch(self, request: RunRequest, *, url: str, token: str | None) -> Path:
+        """Bring the commit into the object cache and give its bare repository. Raises SourceError."""
+        bare = self.root / "objects" / f"{_safe(request.repository)}.git"
+        async with _locked(bare.with_suffix(".lock")):
+            if not (bare / "HEAD").is_file():
+                await git("init", "--quiet", "--bare", str(bare))
+            if not await _holds(bare, request.commit):
+                # the token goes by the environment: neither argv nor any file shows it
+                env = _credential(url, token)
+                keep = f"refs/graft/{request.commit}"
+                await git("-C", str(bare), "fetch", "--quiet", "--no-tags", url, f"+{request.commit}:{keep}", env=env)
+                if not await _holds(bare, request.commit):
+                    raise SourceError(f"{request.commit} is not in what the bot gave for {request.repository}")
+        return bare
+
+    @asynccontextmanager
+    async def tree(self, request: RunRequest, bare: Path) -> AsyncIterator[tuple[Path, bool]]:
+        """A clean tree of the commit for one run, and whether it is built already; gone afterwards.
+
+        A build's paths may be baked into what it makes, so a built tree stays where it was built: it is put back from
+        the snapshot that `keep_build` made. One run at a time uses it.
+        """
+        if not request.suite.build:
+            place = self.root / "trees" / f"{request.run_id}-{request.attempt}"
+            await asyncio.to_thread(shutil.rmtree, place, True)
+            try:
+                await checkout(bare, request.commit, place)
+                yield place, False
+            finally:
+                await asyncio.to_thread(shutil.rmtree, place, True)
+            return
+        folder = self.root / "builds" / self.build_key(request)
+        folder.mkdir(parents=True, exist_ok=True)
+        place, snapshot = folder / "src", folder / "snapshot"
+        async with _locked(folder / "lock"):
+            await asyncio.to_thread(shutil.rmtree, place, True)
+            built = (folder / "built").is_file()
+            if built:
+                await _copy(snapshot, place)
+                os.utime(folder)
+            else:
+                await asyncio.to_thread(shutil.rmtree, snapshot, True)
+                await checkout(bare, request.commit, place)
+            try:
+                yield place, built
+            finally:
+                await asyncio.to_thread(shutil.rmtree, place, True)
+
+    async def keep_build(self, request: RunRequest, place: Path) -> None:
+        """Keep a tree that has just been built, for further runs of this commit."""
+        folder = self.root / "builds" / self.build_key(request)
+        await _copy(place, folder / "snapshot")
+        (folder / "built").touch()
+
+    def prune(self, *, keep: int, now: float | None = None) -> int:
+        """Drop all but the newest `keep` builds and compiler caches, and what runs left a day ago; gives how many."""
+        now = time.time() if now is None else now
+        builds = sorted((self.root / "builds").iterdir(), key=_age, reverse=True)[keep:]
+        caches = sorted((self.root / "caches").glob("*/*"), key=_age, reverse=True)[keep:]
+        runs = [path for path in (self.root / "runs").iterdir() if now - _age(path) > 86400]
+        gone = [*builds, *caches, *runs]
+        for path in gone:
+            shutil.rmtree(path, ignore_errors=True)
+        return len(gone)
+
+
+def _age(path: Path) -> float:
+    try:
+        return path.stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _safe(repository: str) -> str:
+    return repository.replace("/", "+")
+
+
+async def checkout(bare: Path, commit: str, place: Path) -> None:
+    """A tree of the commit with a repository of its own that borrows objects; no remote, no credential in it."""
+    await git("clone", "--quiet", "--shared", "--no-checkout", str(bare), str(place))
+    await git("-C", str(place), "remote", "remove", "origin")
+    await git("-C", str(place), "-c", "advice.detachedHead=false", "checkout", "--quiet", "--detach", commit)
+    head = (await git("-C", str(place), "rev-parse", "HEAD")).strip()
+    if head != commit:
+        raise SourceError(f"checked out {head}, wanted {commit}")
+
+
+async def git(*argv: str, env: Mapping[str, str] | None = None) -> str:
+    """Run git without the user's and the system's configuration; raises SourceError with what it says."""
+    base = {name: os.environ[name] for name in ("PATH", "TMPDIR", "SSL_CERT_FILE", "LANG") if name in os.environ}
+    base |= {
+        "GIT_CONFIG_NOSYSTEM": "1",
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_TERMINAL_PROMPT": "0",
+        "HOME": os.devnull,
+        "GIT_LFS_SKIP_SMUDGE": "1",
+    }
+    child = await asyncio.create_subprocess_exec(
+        "git",
+        *argv,
+        env=base | dict(env or {}),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        out, err = await asyncio.wait_for(child.communicate(), _GIT_SECONDS)
+    except BaseException as error:
+        with contextlib.suppress(ProcessLookupError):
+            child.kill()
+        await child.wait()
+        if isinstance(error, TimeoutError):
+            raise SourceError(f"git {argv[0]} took longer than {_GIT_SECONDS:g} s") from None
+        raise
+    if child.returncode != 0:
+        verb = next((word for word in argv if not word.startswith(("-", "/"))), argv[0])
+        raise SourceError(f"git {verb} failed: {err.decode('utf-8', 'replace').strip()[-600:]}")
+    return out.decode("utf-8", "replace")
+
+
+def _credential(url: str, token: str | None) -> dict[str, str]:
+    if token is None:
+        return {}
+    return {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"http.{url}.extraHeader",
+        "GIT_CONFIG_VALUE_0": f"Authorization: Bearer {token}",
+    }
+
+
+async def _holds(bare: Path, commit: str) -> bool:
+    try:
+        await git("-C", str(bare), "cat-file", "-e", f"{commit}^{{tree}}")
+    except SourceError:
+        return False
+    return True
+
+
+async def _copy(source: Path, target: Path) -> None:
+    await asyncio.to_thread(shutil.rmtree, target, True)
+    child = await asyncio.create_subprocess_exec(
+        "cp", "-a", "--reflink=auto", str(source), str(target), stderr=asyncio.subprocess.PIPE
+    )
+    _, err = await child.communicate()
+    if child.returncode != 0:
+        raise SourceError(f"can't copy {source.name}: {err.decode('utf-8', 'replace').strip()[-300:]}")
+
+
+@asynccontextmanager
+async def _locked(path: Path) -> AsyncIterator[None]:
+    """Hold a lock that other runners on this machine respect too."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        while True:
+            try:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                await asyncio.sleep(0.1)
+        yield
+    finally:
+        os.close(handle)
