@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from bot.core.footprint.hunks import Hunk, hunks
 from bot.core.footprint.languages import GRAMMAR_VERSION, Language, language_of
 from bot.core.footprint.lexer import references
-from bot.core.footprint.table import Definition, SymbolTable, symbols_of, table_key
+from bot.core.footprint.table import TOP, Definition, SymbolTable, symbols_of, table_key
 from bot.core.types import Commit
 
 
@@ -63,7 +63,11 @@ class SymbolChange:
 
 @dataclass(frozen=True, slots=True)
 class FileFootprint:
-    """What a commit does to one file. `parsed` is False where the symbols can't be trusted."""
+    """What a commit does to one file.
+
+    `parsed` is False where the symbols can't be trusted; `top`: what stands outside all symbols changes too. `refers`
+    and `drops` are the identifiers that stand only on the added, or only on the removed, lines.
+    """
 
     path: str
     old_path: str | None
@@ -76,6 +80,7 @@ class FileFootprint:
     parsed: bool
     hunks: tuple[Hunk, ...]
     symbols: tuple[SymbolChange, ...]
+    top: bool
     refers: frozenset[str]
     drops: frozenset[str]
 
@@ -110,13 +115,8 @@ class Footprint:
     @property
     def removed(self) -> frozenset[str]:
         """Names and aliases that it removes (old names of renames too) and defines nowhere else."""
-        return (
-            self._names("removed")
-            | frozenset(
-                s.old.rpartition(".")[2] for f in self.files for s in f.symbols if s.what == "renamed" and s.old
-            )
-            - self.defined
-        )
+        renamed = (s.old for f in self.files for s in f.symbols if s.what == "renamed" and s.old)
+        return (self._names("removed") | {old.rpartition(".")[2] for old in renamed}) - self.defined
 
     @property
     def referred(self) -> frozenset[str]:
@@ -204,6 +204,7 @@ def _file(change: FileChange, blobs: Mapping[str, bytes], tables: Mapping[str, S
     binary = missing or any(b"\0" in text[:8192] for text in texts)
     changed = () if binary else hunks(*texts)
     refers, drops = _words(texts[0], texts[1], changed, language) if changed else (frozenset(), frozenset())
+    compared = tuple(_compare(*known))
     modes = {mode for _, oid, mode in sides if oid.strip("0")}
     return FileFootprint(
         path=change.path,
@@ -216,7 +217,8 @@ def _file(change: FileChange, blobs: Mapping[str, bytes], tables: Mapping[str, S
         binary=binary,
         parsed=not missing and all(table.parsed for table in known),
         hunks=changed,
-        symbols=tuple(_compare(*known)),
+        symbols=tuple(s for s in compared if s.name != TOP),
+        top=any(s.name == TOP for s in compared),
         refers=refers,
         drops=drops,
     )
@@ -315,6 +317,7 @@ def encode_footprint(value: Footprint) -> bytes:
             f.parsed,
             [[h.old_start, h.old_lines, h.new_start, h.new_lines] for h in f.hunks],
             [[s.name, s.kind, s.what, s.names, s.old] for s in f.symbols],
+            f.top,
             sorted(f.refers),
             sorted(f.drops),
         ]
@@ -333,7 +336,7 @@ def decode_footprint(raw: bytes) -> Footprint:
 
 
 def _decode_file(row: list[Any]) -> FileFootprint:
-    path, old_path, status, old_oid, new_oid, mode, language, binary, parsed, ranges, symbols, refers, drops = row
+    path, old_path, status, old_oid, new_oid, mode, language, binary, parsed, ranges, symbols, top, refers, drops = row
     return FileFootprint(
         path=path,
         old_path=old_path,
@@ -346,6 +349,7 @@ def _decode_file(row: list[Any]) -> FileFootprint:
         parsed=parsed,
         hunks=tuple(Hunk(*h) for h in ranges),
         symbols=tuple(SymbolChange(name, kind, what, tuple(names), old) for name, kind, what, names, old in symbols),
+        top=top,
         refers=frozenset(refers),
         drops=frozenset(drops),
     )
