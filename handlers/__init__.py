@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -36,7 +37,65 @@ class Cron:
     per_repository: bool = True
 
 
-TRIGGERS: Sequence[Trigger] = ()
-CRONS: Sequence[Cron] = ()
-COMMANDS: Mapping[str, str] = {}
-JOBS: Mapping[str, Callable[[Context, Job], Awaitable[None]]] = {}
+Handler = Callable[["Context", "Job"], Awaitable[None]]
+
+
+def _handler(module: str, name: str) -> Handler:
+    """The handler, its module loaded when the first such job comes: `graft plan` needs none of them."""
+
+    async def run(context: Context, job: Job) -> None:
+        await getattr(import_module(f"handlers.{module}"), name)(context, job)
+
+    run.__name__ = name
+    run.__qualname__ = f"{module}.{name}"
+    return run
+
+
+TRIGGERS: Sequence[Trigger] = (
+    Trigger("installation", (), "register", "repository"),
+    Trigger("installation_repositories", (), "register", "repository"),
+    Trigger("push", (), "pushed", "event"),
+    Trigger("pull_request", ("opened", "synchronize", "reopened", "ready_for_review"), "pull_moved", "event"),
+    Trigger("pull_request", ("closed",), "pull_closed"),
+    Trigger("pull_request", ("edited", "labeled", "unlabeled", "converted_to_draft"), "gate"),
+    Trigger("pull_request_review", (), "gate"),
+    Trigger("issue_comment", ("created", "edited", "deleted"), "comment", "event"),
+    Trigger("issues", ("edited",), "dashboard", "repository"),
+    Trigger("issues", ("labeled", "unlabeled", "closed", "reopened"), "issue_moved"),
+    Trigger("check_run", ("rerequested",), "rerun", "event"),
+    Trigger("merge_group", ("checks_requested",), "gate_group", "event"),
+    Trigger("membership", (), "gate_all", "repository"),
+)
+
+CRONS: Sequence[Cron] = (
+    Cron("sweep", timedelta(minutes=5)),
+    Cron("expire_runs", timedelta(seconds=30), per_repository=False),
+    Cron("redeliver", timedelta(minutes=10), per_repository=False),
+    Cron("register", timedelta(hours=1), per_repository=False),
+    Cron("prune", timedelta(hours=12), per_repository=False),
+    Cron("unanswered", timedelta(minutes=10), per_repository=False),
+)
+
+JOBS: Mapping[str, Handler] = {
+    "register": _handler("register", "register"),
+    "pushed": _handler("arrivals", "pushed"),
+    "pull_moved": _handler("arrivals", "pull_moved"),
+    "pull_closed": _handler("arrivals", "pull_closed"),
+    "issue_moved": _handler("arrivals", "issue_moved"),
+    "rerun": _handler("arrivals", "rerun"),
+    "comment": _handler("command", "comment"),
+    "ingest": _handler("ingest", "ingest"),
+    "validate": _handler("validate", "validate"),
+    "validate_trunk": _handler("validate", "validate_trunk"),
+    "results": _handler("results", "results"),
+    "gate": _handler("gate", "gate"),
+    "gate_all": _handler("gate", "gate_all"),
+    "gate_group": _handler("gate", "gate_group"),
+    "triage": _handler("triage", "triage"),
+    "dashboard": _handler("dashboard", "dashboard"),
+    "sweep": _handler("sweep", "sweep"),
+    "expire_runs": _handler("sweep", "expire_runs"),
+    "unanswered": _handler("command", "unanswered"),
+    "redeliver": _handler("redeliver", "redeliver"),
+    "prune": _handler("sweep", "prune"),
+}

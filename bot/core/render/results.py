@@ -1,0 +1,240 @@
+"""What a level's suites said, for the one comment of a pull request and for the check of each level."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.core.render.text import (
+    BODY_LIMIT,
+    CHECK_LIMIT,
+    block,
+    code,
+    details,
+    fence,
+    fit,
+    line,
+    marker,
+    plural,
+    short,
+    table,
+)
+from bot.core.types import Level, Outcome
+from bot.core.validation import Report, TestOutcome, TestResult, level_outcome
+
+RESULTS = "results"
+_SIGN = {
+    Outcome.PASSED: "✅ passed",
+    Outcome.FAILED: "❌ failed",
+    Outcome.OMITTED: "❌ omitted",
+    Outcome.NOT_RUN: "❌ not run",
+    Outcome.INFRA: "⚠️ infra",
+    Outcome.TIMED_OUT: "⚠️ timed out",
+    Outcome.CANCELLED: "⚪ cancelled",
+    Outcome.WAIVED: "🟡 waived",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteState:
+    """One suite at one commit: queued or running (`outcome` None), or done with what its report came to."""
+
+    level: Level
+    suite: str
+    area: str | None
+    owners: tuple[str, ...]
+    label: str
+    running: bool = False
+    outcome: Outcome | None = None
+    reason: str = ""
+    attempt: int = 1
+    report: Report | None = None
+    known: dict[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """One remark of a check run at a file's line."""
+
+    path: str
+    line: int
+    title: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class CheckText:
+    """What a check run shows; `conclusion` is None while it is not completed."""
+
+    status: str
+    conclusion: str | None
+    title: str
+    summary: str
+    text: str = ""
+    annotations: tuple[Annotation, ...] = ()
+
+
+def outcome_of(states: Sequence[SuiteState]) -> Outcome | None:
+    """The level's outcome at this commit; None while a suite is queued or running."""
+    outcomes = [state.outcome for state in states]
+    return None if any(o is None for o in outcomes) else level_outcome(o for o in outcomes if o is not None)
+
+
+def results_comment(*, head: str, states: Sequence[SuiteState]) -> str:
+    """The one comment: a line of verdict, a table by level and suite, the failures, the commands that repeat them."""
+    parts = [f"{marker(RESULTS)}\n{_verdict(head, states)}", _table(states)]
+    parts += _failures(states)
+    parts += _repeat(states)
+    return fit(parts, block("report", machine(head, states)), BODY_LIMIT - 100)
+
+
+def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
+    """The machine-readable form of the comment: outcomes and counts; failing test ids up to a hundred a suite."""
+    return {
+        "version": 1,
+        "head": head,
+        "suites": [
+            {
+                "level": s.level.value,
+                "suite": s.suite,
+                "outcome": s.outcome.value if s.outcome else None,
+                "attempt": s.attempt,
+                "tests": len(s.report.tests) if s.report else 0,
+                "expected": s.report.manifest.expected if s.report else 0,
+                "failed": [t.id[:200] for t in s.report.failures[:100]] if s.report else [],
+            }
+            for s in states
+        ],
+    }
+
+
+def check_text(level: Level, states: Sequence[SuiteState], *, waiting: str = "") -> CheckText:
+    """The check of one level; `waiting` says why none of its suites was started."""
+    name = level.value.upper()
+    if not states:
+        return CheckText("queued", None, f"{name} not started", waiting or "No suite was started at this commit.")
+    outcome = outcome_of(states)
+    summary = _table(states)
+    body = fit([*_failures(states), *_repeat(states)], limit=CHECK_LIMIT // 4)
+    if outcome is None:
+        done = sum(s.outcome is not None for s in states)
+        status = "in_progress" if any(s.running or s.outcome for s in states) else "queued"
+        return CheckText(status, None, f"{name}: {done} of {plural(len(states), 'suite')} done", summary)
+    conclusion = {
+        Outcome.PASSED: "success",
+        Outcome.WAIVED: "success",
+        Outcome.CANCELLED: "cancelled",
+        Outcome.TIMED_OUT: "timed_out",
+    }.get(outcome, "failure")
+    return CheckText(
+        "completed", conclusion, f"{name} {outcome.value.replace('_', ' ')}", summary, body, _annotations(states)
+    )
+
+
+def _verdict(head: str, states: Sequence[SuiteState]) -> str:
+    said = []
+    for level in Level:
+        mine = [s for s in states if s.level is level]
+        if mine:
+            outcome = outcome_of(mine)
+            said.append(f"**{level.value.upper()}** {_SIGN[outcome] if outcome else '⏳ running'}")
+    return f"### Validation of {short(head)}\n\n" + (" · ".join(said) or "Nothing was started yet.")
+
+
+def _table(states: Sequence[SuiteState]) -> str:
+    rows = []
+    for s in states:
+        report = s.report
+        outcome = _SIGN[s.outcome] if s.outcome else ("⏳ running" if s.running else "⏳ queued")
+        rows.append(
+            [
+                s.level.value,
+                code(s.suite),
+                outcome + (f": {line(s.reason, 160)}" if s.reason else ""),
+                _counts(report) if report else "–",
+                f"{report.seconds:.1f} s" if report else "–",
+                _where(s),
+            ]
+        )
+    return table(["level", "suite", "outcome", "tests", "took", "runner"], rows)
+
+
+def _counts(report: Report) -> str:
+    parts = [f"{report.count(TestOutcome.PASSED) + report.count(TestOutcome.XFAILED)} passed"]
+    for outcome in (
+        TestOutcome.FAILED,
+        TestOutcome.ERROR,
+        TestOutcome.SKIPPED,
+        TestOutcome.NOT_RUN,
+        TestOutcome.NOT_CHECKABLE,
+    ):
+        if number := report.count(outcome):
+            parts.append(f"{number} {outcome.value.replace('_', ' ')}")
+    if report.manifest.missing:
+        parts.append(f"**{len(report.manifest.missing)} missing** of {report.manifest.expected}")
+    elif report.manifest.expected:
+        parts.append(f"all {report.manifest.expected} expected reported")
+    if report.measurements:
+        parts.append(plural(len(report.measurements), "measurement"))
+    return ", ".join(parts)
+
+
+def _where(state: SuiteState) -> str:
+    if state.report is None:
+        return f"label {code(state.label)}"
+    gpus = state.report.environment.gpus
+    gpu = f", {gpus[0].model}" if gpus else ", no GPU"
+    return line(f"{state.report.environment.runner or state.label}{gpu}", 80)
+
+
+def _failures(states: Sequence[SuiteState]) -> list[str]:
+    groups: dict[tuple[str, str, str], list[TestResult]] = {}
+    owner: dict[tuple[str, str, str], SuiteState] = {}
+    for state in states:
+        for test in state.report.failures if state.report else ():
+            key = (state.level.value, state.suite, test.signature or test.id)
+            groups.setdefault(key, []).append(test)
+            owner[key] = state
+    parts = []
+    for key, tests in groups.items():
+        state = owner[key]
+        known = (state.known or {}).get(key[2])
+        area = f", area {code(state.area)}" if state.area else ""
+        head = f"#### {line(tests[0].id, 120)}" + (
+            f" and {len(tests) - 1} more with the same cause" if len(tests) > 1 else ""
+        )
+        text = [head, f"{key[0]} {code(key[1])}{area}" + (f"; open on trunk as {known}" if known else "")]
+        if tests[0].message:
+            text.append(fence(_cut(tests[0].message, 3_000)))
+        if len(tests) > 1:
+            names = "\n".join(test.id for test in tests[:200])
+            text.append(details(f"{len(tests)} tests", fence(names)))
+        parts.append("\n\n".join(text))
+    for state in states:
+        if state.report and state.report.manifest.missing:
+            missing = state.report.manifest.missing
+            names = fence("\n".join(missing[:200]))
+            parts.append(
+                f"#### {plural(len(missing), 'expected test')} of {code(state.suite)} did not report\n\n"
+                + details("Which", names)
+            )
+    return parts
+
+
+def _repeat(states: Sequence[SuiteState]) -> list[str]:
+    lines = [s.report.repeat for s in states if s.report and s.report.repeat and s.outcome is not Outcome.PASSED]
+    return ["Repeat it with:\n\n" + fence("\n".join(dict.fromkeys(lines)), "sh")] if lines else []
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if len(text) <= limit else text[: limit // 2] + "\n[…]\n" + text[-limit // 2 :]
+
+
+def _annotations(states: Sequence[SuiteState]) -> tuple[Annotation, ...]:
+    return tuple(
+        Annotation(test.file, test.line or 1, f"{state.suite}: {test.id}"[:255], _cut(test.message or "failed", 8_000))
+        for state in states
+        for test in (state.report.failures if state.report else ())
+        if test.file
+    )[:500]

@@ -1,0 +1,93 @@
+"""What a webhook asks to be looked at again: pushes, pull requests that moved or closed, issues, re-run requests."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from bot.clients.github import NotFound
+from bot.clients.store.models import Job
+from bot.context import Context
+from bot.core.types import Level
+from handlers.asked import see_head
+from handlers.fork import Fork, NotAFork, open_fork
+from handlers.validate import start_level, stranger, target_of
+
+
+async def pushed(ctx: Context, job: Job) -> None:
+    """Job `pushed`: the fork's main branch moved: upstream's plan, trunk's tests and every open gate are looked at.
+
+    A push to the upstream repository itself, where the App is installed there too, asks its forks to ingest.
+    """
+    try:
+        fork = await open_fork(ctx, job.scope)
+    except NotAFork:
+        await _upstream_moved(ctx, job)
+        return
+    ref = str(job.payload.get("ref", ""))
+    if ref == f"refs/heads/{fork.config.fork.branch}":
+        await fork.enqueue("ingest", "repository")
+        await fork.enqueue("validate_trunk", "trunk")
+        await fork.enqueue("gate_all", "repository")
+
+
+async def _upstream_moved(ctx: Context, job: Job) -> None:
+    for scope in await ctx.store.repositories():
+        if scope.repository == job.repository:
+            continue
+        try:
+            fork = await open_fork(ctx, scope)
+        except (NotAFork, NotFound):
+            continue
+        if fork.config.upstream.repository == job.repository:
+            await fork.enqueue("ingest", "repository")
+
+
+async def pull_moved(ctx: Context, job: Job) -> None:
+    """Job `pull_moved`: a pull request was opened or pushed to; its head at that moment is kept for commands."""
+    number = int(job.payload["number"])
+    sha = str(job.payload.get("sha", ""))
+    if sha:
+        await see_head(ctx, job.scope, number, sha, datetime.fromisoformat(job.payload["received_at"]))
+    fork = await _fork(ctx, job)
+    if fork is not None:
+        await fork.enqueue("validate", f"#{number}", {"number": number})
+        await fork.enqueue("gate", f"#{number}", {"number": number})
+
+
+async def pull_closed(ctx: Context, job: Job) -> None:
+    """Job `pull_closed`: merged or given up: its runs end, and the plan is made anew."""
+    fork = await _fork(ctx, job)
+    if fork is not None:
+        number = int(job.payload["number"])
+        await fork.enqueue("validate", f"#{number}", {"number": number})
+        await fork.enqueue("ingest", "repository")
+
+
+async def issue_moved(ctx: Context, job: Job) -> None:
+    """Job `issue_moved`: an issue may halt Graft, or may have been the halt: every gate is looked at again."""
+    fork = await _fork(ctx, job)
+    if fork is not None:
+        await fork.enqueue("gate_all", "repository")
+        await fork.enqueue("dashboard", "repository")
+
+
+async def rerun(ctx: Context, job: Job) -> None:
+    """Job `rerun`: someone asked on a check's page that it runs again."""
+    fork = await _fork(ctx, job)
+    name = str(job.payload.get("check", ""))
+    if fork is None or not name.startswith("graft/"):
+        return
+    level = next((level for level in Level if name == f"graft/{level.value}"), None)
+    for pull in await fork.github.pulls_of_commit(str(job.payload["sha"])):
+        if pull.state != "open" or pull.head.sha != job.payload["sha"]:
+            continue
+        if level is not None and await stranger(fork, pull) is None:
+            await start_level(fork, target_of(pull), level, again=True)
+        await fork.enqueue("results", f"#{pull.number}", {"number": pull.number})
+
+
+async def _fork(ctx: Context, job: Job) -> Fork | None:
+    try:
+        return await open_fork(ctx, job.scope)
+    except NotAFork:
+        return None

@@ -1,0 +1,79 @@
+"""Keep the dashboard issue: written again only where it would say something else; its boxes ask for work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from bot.clients.github import Issue
+from bot.clients.store.models import Job
+from bot.context import Context
+from bot.core.render.dashboard import (
+    DASHBOARD,
+    TITLE,
+    BreakageNote,
+    DashboardFacts,
+    WaitingNote,
+    clicks,
+    dashboard_body,
+)
+from bot.core.render.text import marker
+from bot.core.types import Mode, Plan
+from handlers.batches import load_batches
+from handlers.fork import BrokenConfig, Fork, open_fork
+from handlers.plans import stored_plan
+
+DASHBOARD_LABEL = "graft:dashboard"
+OPEN_BREAKAGE = ("open", "bisecting", "culprit_known")
+
+
+async def dashboard(ctx: Context, job: Job) -> None:
+    """Job `dashboard`: carry out ticked boxes, then bring the issue up to date."""
+    try:
+        fork = await open_fork(ctx, job.scope)
+    except BrokenConfig as broken:
+        await _say_broken(ctx, job, broken)
+        return
+    for issue in await _mine(fork):
+        for click in clicks(issue.body):
+            if click.verb == "pick" and click.sha:
+                await fork.ctx.store.remove_decision(fork.name, click.sha)
+                urgent = [*(await fork.note("urgent") or []), click.sha]
+                await fork.put_note("urgent", list(dict.fromkeys(urgent))[-50:])
+            await fork.enqueue("ingest", "repository")
+    await update_dashboard(fork, await stored_plan(fork))
+
+
+async def _mine(fork: Fork) -> list[Issue]:
+    me = await fork.login()
+    issues = await fork.github.issues(labels=(DASHBOARD_LABEL,))
+    return [issue for issue in issues if marker(DASHBOARD) in issue.body and issue.user.login == me]
+
+
+async def update_dashboard(fork: Fork, plan: Plan | None) -> int:
+    """Write the dashboard from what is known now; gives its number."""
+    state = await fork.note("ingest") or {}
+    rows = await fork.ctx.store.breakages(fork.name, OPEN_BREAKAGE)
+    facts = DashboardFacts(
+        upstream=fork.config.upstream.repository,
+        mode=fork.config.mode,
+        now=fork.now,
+        plan=plan,
+        batches=await load_batches(fork),
+        waiting=[WaitingNote(tuple(commits), text) for commits, text, _ in await fork.note("waiting") or []],
+        breakages=[BreakageNote(r.title, r.number, r.data.get("area"), r.state, r.first_seen) for r in rows],
+        good_at=datetime.fromtimestamp(state["good_at"], UTC) if state.get("good_at") else None,
+        error=state.get("error"),
+        halted_by=await fork.halted(),
+        blocked=[str(text) for text in (await fork.note("blocked") or {}).values()],
+    )
+    await fork.github.ensure_label(DASHBOARD_LABEL, "bfd4f2", "Graft's dashboard")
+    issue = await fork.github.upsert_issue(marker(DASHBOARD), TITLE, dashboard_body(facts), labels=(DASHBOARD_LABEL,))
+    return issue.number
+
+
+async def _say_broken(ctx: Context, job: Job, broken: BrokenConfig) -> None:
+    github = ctx.github.repository(job.scope.installation, job.scope.repository)
+    problems = tuple(str(problem) for problem in broken.error.problems)
+    facts = DashboardFacts(upstream="upstream", mode=Mode.OBSERVE, now=ctx.now(), config_problems=problems)
+    await github.ensure_label(DASHBOARD_LABEL, "bfd4f2", "Graft's dashboard")
+    await github.upsert_issue(marker(DASHBOARD), TITLE, dashboard_body(facts), labels=(DASHBOARD_LABEL,))

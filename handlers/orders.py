@@ -1,0 +1,327 @@
+"""The commands themselves: each looks, acts, and says what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from bot.core.batches import BatchState, ClosedWhy
+from bot.core.command import help_text
+from bot.core.command import values as v
+from bot.core.command.suites import choose_suites
+from bot.core.render.answers import Said
+from bot.core.render.explain import explain_commit
+from bot.core.render.results import outcome_of
+from bot.core.render.text import code, line, plural, short
+from bot.core.signoff import sign_offs
+from bot.core.types import Disposition, LedgerEntry, Level, Outcome, Plan
+from bot.core.waivers import from_comments, scope_problem
+from handlers.asked import Asked, Executor
+from handlers.batches import batch_of, load_batches, save_batch
+from handlers.cherry_pick import build_on_tip, close_batch, push_built
+from handlers.comments import comment_facts
+from handlers.gate import failures_of_runs
+from handlers.plans import plan_now, stored_plan
+from handlers.results import suite_states
+from handlers.rollback import open_rollback
+from handlers.validate import BEFORE, start_level, target_of
+
+
+async def validate(asked: Asked) -> Said:
+    """`/validate`: queue a level's suites at the head that the comment was about, cheaper level first."""
+    args, fork, pull = asked.command.args, asked.fork, asked.pull
+    assert isinstance(args, v.Validate) and pull is not None
+    chosen = choose_suites(config=fork.config, level=args.level, words=args.words)
+    if chosen.problem:
+        return asked.refused(chosen.problem)
+    before = BEFORE[args.level]
+    force = args.force and asked.who.can_maintain(asked.author)
+    if args.force and not force:
+        return asked.refused("`force=yes` is for maintainers.")
+    if before is not None and fork.config.validation.of(before) and not force:
+        states = [s for s in await suite_states(fork, sha=pull.head.sha, number=pull.number) if s.level is before]
+        if not states or outcome_of(states) not in (Outcome.PASSED, Outcome.WAIVED):
+            return asked.refused(
+                f"{before.value.upper()} has not passed on {short(pull.head.sha)} yet, and a cheaper level goes first. "
+                f"`/validate {before.value}` runs it; a maintainer may say `/validate {args.level.value} force=yes`."
+            )
+    names = tuple(suite.suite for suite in chosen.suites)
+    runs = await start_level(fork, target_of(pull), args.level, suites=names, again=True)
+    await fork.enqueue("results", f"#{pull.number}", {"number": pull.number})
+    by_hand = [suite.suite for suite in chosen.suites if suite.manual]
+    if not runs and not by_hand:
+        return asked.done(f"{args.level.value.upper()} is running on {short(pull.head.sha)} already.")
+    text = f"Queued on {short(pull.head.sha)}: " + (", ".join(code(run.suite) for run in runs) or "nothing") + "."
+    if by_hand:
+        text += f" By hand: {', '.join(map(code, by_hand))}; its owners sign its numbers with `/signoff l3 <area> …`."
+    if chosen.ignored:
+        text += f" Taken for prose: {', '.join(map(code, chosen.ignored))}."
+    return asked.done(text + (" Lower levels were passed over, as asked." if force else ""))
+
+
+async def signoff(asked: Asked) -> Said:
+    """`/signoff`: nothing is stored: the comment is the sign-off; the answer says whether it stands."""
+    fork, pull = asked.fork, asked.pull
+    assert pull is not None
+    comments = await comment_facts(fork, pull.number)
+    waivers = from_comments(
+        comments=comments, people=asked.who, head=pull.head.sha, pull=pull.number, config=fork.config, now=fork.now
+    )
+    given = [
+        one
+        for one in sign_offs(
+            config=fork.config,
+            comments=comments,
+            people=asked.who,
+            author=pull.user.login,
+            head=pull.head.sha,
+            waivers=waivers,
+        )
+        if one.comment_id == asked.comment_id
+    ]
+    args = asked.command.args
+    assert isinstance(args, v.Signoff)
+    mine = next((one for one in given if one.area == args.area), None)
+    if mine is None:
+        return asked.refused("The sign-off can't be found in the comment any more.")
+    if not mine.stands:
+        return asked.refused(f"It does not stand: {line(mine.text, 400)}.")
+    return asked.done(
+        f"{line(asked.author)} signed area {code(mine.area)} off for {short(pull.head.sha)}. A push voids it."
+    )
+
+
+async def unsign(asked: Asked) -> Said:
+    """`/unsign`: the comment itself takes the sign-off back."""
+    args = asked.command.args
+    assert isinstance(args, v.Unsign)
+    return asked.done(f"Your sign-off of {code(args.area) if args.area else 'every area'} here is taken back.")
+
+
+async def waive(asked: Asked) -> Said:
+    """`/waive`: the comment is the waiver; the answer says whether it holds, and what it must match."""
+    fork, pull, args = asked.fork, asked.pull, asked.command.args
+    assert isinstance(args, v.Waive) and pull is not None
+    failures = await failures_of_runs(fork, pull.number, pull.head.sha)
+    problem = scope_problem(args.scope, failures=failures, config=fork.config)
+    if problem:
+        return asked.refused(line(problem, 400))
+    comments = await comment_facts(fork, pull.number)
+    judged = from_comments(
+        comments=comments, people=asked.who, head=pull.head.sha, pull=pull.number, config=fork.config, now=fork.now
+    )
+    mine = next((one for one in judged if one.waiver.scope == args.scope), None)
+    if mine is None or not mine.holds:
+        return asked.refused(line(mine.text if mine else "it can't be found in the comment any more", 400))
+    return asked.done(
+        f"Waived until the end of {args.until.isoformat()} (UTC): {code(args.scope)}. {line(mine.text, 300)}"
+    )
+
+
+async def ok_to_test(asked: Asked) -> Said:
+    """`/ok-to-test`: this very commit of a stranger's may run."""
+    fork, pull = asked.fork, asked.pull
+    assert pull is not None
+    await fork.put_note(f"ok-to-test:{pull.number}", {"sha": pull.head.sha, "by": asked.author})
+    await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
+    return asked.done(f"{short(pull.head.sha)} may run on the runners. A push takes that back.")
+
+
+async def defer(asked: Asked) -> Said:
+    """`/defer`: a hole with its reason and owner."""
+    args = asked.command.args
+    assert isinstance(args, v.Defer)
+    return await _decide(asked, args.commit, Disposition.DEFERRED, args.reason, args.owner or asked.author)
+
+
+async def wont_port(asked: Asked) -> Said:
+    """`/wont-port`: final."""
+    args = asked.command.args
+    assert isinstance(args, v.WontPort)
+    return await _decide(asked, args.commit, Disposition.WONT_PORT, args.reason, asked.author)
+
+
+async def skip(asked: Asked) -> Said:
+    """`/skip`: without effect on this fork; final."""
+    args = asked.command.args
+    assert isinstance(args, v.Skip)
+    return await _decide(asked, args.commit, Disposition.SKIPPED, args.reason or "no effect on this fork", asked.author)
+
+
+async def pick(asked: Asked) -> Said:
+    """`/pick`: a decision against it is taken back, and it passes the caps."""
+    args, fork = asked.command.args, asked.fork
+    assert isinstance(args, v.Pick)
+    plan = await stored_plan(fork)
+    sha = _commit_of(plan, args.commit)
+    if sha is None:
+        return asked.refused(_unknown(args.commit))
+    await fork.ctx.store.remove_decision(fork.name, sha)
+    urgent = [*(await fork.note("urgent") or []), sha]
+    await fork.put_note("urgent", list(dict.fromkeys(urgent))[-50:])
+    await fork.enqueue("ingest", "repository")
+    entry = LedgerEntry(sha=sha, disposition=Disposition.PENDING, by=asked.author, reason="asked for by /pick")
+    return Said(asked.command.text, True, f"{short(sha)} is taken in next, before the caps.", entry)
+
+
+async def retry(asked: Asked) -> Said:
+    """`/retry`: failed suites once more; a closed batch of Graft's is planned again; on the dashboard a fresh look."""
+    fork, pull = asked.fork, asked.pull
+    if pull is None:
+        await fork.enqueue("ingest", "repository")
+        return asked.done("Looking at both sides again.")
+    batch = await batch_of(fork, pull.number)
+    if pull.state != "open":
+        if batch is None or batch.state is not BatchState.CLOSED:
+            return asked.refused("There is nothing here to do again.")
+        await save_batch(fork, replace(batch, closed_why=ClosedWhy.SUPERSEDED))
+        await fork.enqueue("ingest", "repository")
+        return asked.done("Its commits are planned again.")
+    bad = [
+        s
+        for s in await suite_states(fork, sha=pull.head.sha, number=pull.number)
+        if s.outcome not in (None, Outcome.PASSED, Outcome.WAIVED)
+    ]
+    for level in Level:
+        names = tuple(s.suite for s in bad if s.level is level)
+        if names:
+            await start_level(fork, target_of(pull), level, suites=names, again=True)
+    await fork.enqueue("results" if bad else "validate", f"#{pull.number}", {"number": pull.number})
+    return asked.done(
+        f"Queued again: {', '.join(code(s.suite) for s in bad)}." if bad else "Nothing failed; looked again."
+    )
+
+
+async def rebase(asked: Asked) -> Said:
+    """`/rebase`: the batch is built anew on the fork's tip, over what a person pushed."""
+    fork, pull = asked.fork, asked.pull
+    assert pull is not None
+    batch = await batch_of(fork, pull.number)
+    if batch is None:
+        return asked.refused("This is no pull request of Graft's: rebase it by hand.")
+    plan = await plan_now(fork)
+    built = await build_on_tip(fork, batch, plan)
+    if not built.picked:
+        return asked.refused("None of its commits applies to the fork's tip any more.")
+    if not await push_built(fork, batch, built.head, expected=pull.head.sha):
+        return asked.refused("The branch moved meanwhile, or GitHub refused the push; `graft doctor` has the words.")
+    await save_batch(fork, replace(batch, head=built.head, base=built.base, commits=built.picked, paused=False))
+    return asked.done(f"Built anew on {short(built.base)}: {short(built.head)}.")
+
+
+async def split(asked: Asked) -> Said:
+    """`/split`: the bundle is closed and its commits come back one by one (or the named ones apart)."""
+    fork, pull, args = asked.fork, asked.pull, asked.command.args
+    assert isinstance(args, v.Split) and pull is not None
+    batch = await batch_of(fork, pull.number)
+    if batch is None or len(batch.commits) < 2:
+        return asked.refused("Only a bundle of two commits or more can be split.")
+    plan = await stored_plan(fork)
+    named = [_commit_of(plan, word) for word in args.commits]
+    if None in named or not set(named) <= set(batch.commits):
+        return asked.refused("Name commits of this bundle, by at least seven digits or by #number.")
+    await close_batch(fork, batch, ClosedWhy.SPLIT, f"Split, as {line(asked.author)} asked.")
+    apart = [sha for sha in named if sha] or list(batch.commits)
+    split_off = [*(await fork.note("split") or []), *apart]
+    await fork.put_note("split", list(dict.fromkeys(split_off))[-500:])
+    await fork.enqueue("ingest", "repository")
+    return asked.done(f"Closed; {plural(len(apart), 'commit')} of it come back one by one.")
+
+
+async def rollback(asked: Asked) -> Said:
+    """`/rollback`: the pull request that takes a landed batch back."""
+    fork, pull = asked.fork, asked.pull
+    assert pull is not None
+    if not pull.landed:
+        return asked.refused("It has not landed: there is nothing to take back.")
+    opened = await open_rollback(fork, pull, asked.author)
+    if isinstance(opened, str):
+        return asked.refused(opened)
+    return asked.done(f"#{opened.number} takes it back; once it lands, its commits are pending again.")
+
+
+async def explain(asked: Asked) -> Said:
+    """`/explain`: the full evidence for one commit, or for each of this batch."""
+    args, fork = asked.command.args, asked.fork
+    assert isinstance(args, v.Explain)
+    plan = await stored_plan(fork)
+    if plan is None:
+        return asked.refused("There is no plan yet.")
+    if args.commit is None:
+        batch = await batch_of(fork, asked.number)
+        if batch is None:
+            return asked.refused("Name the upstream commit: `/explain <commit>`.")
+        return asked.done("\n\n".join(explain_commit(plan, sha) for sha in batch.commits[:20]))
+    sha = _commit_of(plan, args.commit)
+    return asked.done(explain_commit(plan, sha)) if sha else asked.refused(_unknown(args.commit))
+
+
+async def help_(asked: Asked) -> Said:
+    """`/help`: the table of commands."""
+    args = asked.command.args
+    assert isinstance(args, v.Help)
+    return asked.done(help_text(args.topic))
+
+
+async def _decide(asked: Asked, word: str, disposition: Disposition, reason: str, owner: str) -> Said:
+    fork = asked.fork
+    plan = await stored_plan(fork)
+    sha = _commit_of(plan, word)
+    if plan is None or sha is None:
+        return asked.refused(_unknown(word))
+    known = next((e for e in plan.ledger.entries if e.sha == sha), None)
+    if known is not None and known.disposition in (Disposition.PICKED, Disposition.EMPTY):
+        return asked.refused(f"{short(sha)} is in the fork already ({known.disposition.value}: {line(known.by, 80)}).")
+    subject = known.subject if known else ""
+    entry = LedgerEntry(sha, disposition, subject, by=asked.author, reason=reason, owner=owner)
+    await fork.ctx.store.save_decision(fork.scope.installation, fork.name, entry, fork.now)
+    for batch in await load_batches(fork):
+        if batch.state.in_flight and sha in batch.commits:
+            if len(batch.commits) == 1:
+                await close_batch(
+                    fork, batch, ClosedWhy.SUPERSEDED, f"{line(asked.author)}: {disposition.value}, {line(reason)}"
+                )
+            else:
+                await save_batch(fork, replace(batch, commits=tuple(c for c in batch.commits if c != sha)))
+    await fork.enqueue("ingest", "repository")
+    text = f"{short(sha)} is **{disposition.value.replace('_', ' ')}** now: {line(reason, 300)}."
+    return Said(asked.command.text, True, text, entry)
+
+
+def _commit_of(plan: Plan | None, word: str) -> str | None:
+    """The upstream commit that a word of a command names: digits of its hash, or #number of its pull request."""
+    if plan is None:
+        return None
+    known = {c.sha: c.pr for b in plan.bundles for c in b.commits} | {
+        c.sha: c.pr for h in plan.chains for c in h.commits
+    }
+    known |= {c.sha: c.pr for c in (*plan.held, *plan.settled)}
+    known |= {e.sha: known.get(e.sha) for e in plan.ledger.entries}
+    if word.startswith("#"):
+        found = [sha for sha, pr in known.items() if pr == int(word[1:])]
+    else:
+        found = [sha for sha in known if sha.startswith(word.lower())]
+    return found[0] if len(found) == 1 else None
+
+
+def _unknown(word: str) -> str:
+    return f"{code(word)} names no upstream commit that is known here, or more than one: give more digits."
+
+
+EXECUTORS: Mapping[str, Executor] = {
+    "validate": validate,
+    "signoff": signoff,
+    "unsign": unsign,
+    "waive": waive,
+    "ok-to-test": ok_to_test,
+    "defer": defer,
+    "wont-port": wont_port,
+    "skip": skip,
+    "pick": pick,
+    "retry": retry,
+    "rebase": rebase,
+    "split": split,
+    "rollback": rollback,
+    "explain": explain,
+    "help": help_,
+}

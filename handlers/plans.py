@@ -1,0 +1,44 @@
+"""The plan of a fork: made on what the mirror holds, kept for those who ask about it."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from bot.core.types import Plan
+from handlers.batches import landed_pull_requests, load_batches
+from handlers.fork import FORK, UPSTREAM, Fork
+from handlers.planning import make_plan
+
+PLAN = TypeAdapter(Plan)
+
+
+async def plan_now(fork: Fork) -> Plan:
+    """Plan on what the mirror holds, and keep the plan for the commands that ask about it."""
+    await load_batches(fork)
+    rows = await fork.ctx.store.batches(fork.name)
+    decisions = await fork.ctx.store.decisions(fork.name)
+    plan = await asyncio.to_thread(
+        make_plan,
+        fork.git,
+        upstream=await fork.tip(UPSTREAM),
+        fork=await fork.tip(FORK),
+        config=fork.config,
+        pull_requests=landed_pull_requests(rows),
+        decisions=decisions,
+        now=int(fork.now.timestamp()),
+    )
+    await fork.put_note("plan", _dump(plan))
+    return plan
+
+
+async def stored_plan(fork: Fork) -> Plan | None:
+    """The last plan made for this fork, or None before the first."""
+    data = await fork.note("plan")
+    return PLAN.validate_python(data) if data else None
+
+
+def _dump(plan: Plan) -> Any:
+    return PLAN.dump_python(plan, mode="json")

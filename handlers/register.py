@@ -1,0 +1,28 @@
+"""Know which repositories Graft may work in: asked of GitHub, whatever the webhook said."""
+
+from __future__ import annotations
+
+from bot.clients.github import Forbidden, NotFound, Unauthorized
+from bot.clients.store.models import Job
+from bot.context import Context
+
+
+async def register(ctx: Context, job: Job) -> None:
+    """Job `register`: every installation with its repositories; those that are gone are worked on no more."""
+    known = await ctx.store.repositories()
+    there: set[tuple[int, str]] = set()
+    for installation in await ctx.github.installations():
+        if installation.suspended_at is not None:
+            continue
+        try:
+            repositories = await ctx.github.installation_repositories(installation.id)
+        except (Forbidden, NotFound, Unauthorized) as error:
+            ctx.log.warning("an installation can't be read", installation=installation.id, error=str(error))
+            there |= {(s.installation, s.repository) for s in known if s.installation == installation.id}
+            continue
+        names = [r.full_name for r in repositories if not r.archived]
+        await ctx.store.save_repositories(installation.id, names, ctx.now())
+        there |= {(installation.id, name) for name in names}
+    for scope in known:
+        if (scope.installation, scope.repository) not in there:
+            await ctx.store.drop_repositories(scope.installation, [scope.repository], ctx.now())

@@ -1,0 +1,102 @@
+"""What the runs at a commit came to: one comment, a check for each level, then the gate."""
+
+from __future__ import annotations
+
+from bot.clients.github import Annotation as GitHubAnnotation
+from bot.clients.store.models import Job, Run, RunState
+from bot.context import Context
+from bot.core.config import Suite
+from bot.core.owners import owners_of
+from bot.core.render.results import RESULTS, CheckText, SuiteState, check_text, results_comment
+from bot.core.render.text import marker
+from bot.core.types import Level, Outcome
+from bot.core.validation import Report
+from handlers.fork import Fork, open_fork
+from handlers.signatures import sign
+from handlers.validate import BEFORE, latest
+
+
+async def results(ctx: Context, job: Job) -> None:
+    """Job `results`: write the comment and the checks of a pull request's head from the runs that there are."""
+    fork = await open_fork(ctx, job.scope)
+    number = int(job.payload["number"])
+    pull = await fork.github.pull(number)
+    if pull.state != "open":
+        return
+    head = pull.head.sha
+    states = await suite_states(fork, sha=head, number=number)
+    if states:
+        await fork.github.upsert_comment(number, marker(RESULTS), results_comment(head=head, states=states))
+    for level in Level:
+        if fork.config.validation.of(level):
+            await write_check(fork, head, level, states, await _waiting(fork, number, head, level, states))
+    await fork.enqueue("gate", f"#{number}", {"number": number})
+
+
+async def suite_states(fork: Fork, *, sha: str, number: int | None) -> list[SuiteState]:
+    """Each suite that has a run at this commit, with what its newest one came to."""
+    runs = [run for run in await fork.ctx.store.runs(fork.name, sha) if run.number == number]
+    newest = latest(runs)
+    states = []
+    for level in Level:
+        for suite in fork.config.validation.of(level):
+            if (run := newest.get((level, suite.suite))) is not None:
+                states.append(await _state(fork, level, suite, run))
+    return states
+
+
+async def _state(fork: Fork, level: Level, suite: Suite, run: Run) -> SuiteState:
+    report = Report.model_validate(run.report) if run.report else None
+    reason = report.reason if report else ""
+    if run.outcome is None and not await _runners(fork, run.label):
+        reason = f"no runner with label {run.label} is known"
+    if run.outcome == Outcome.INFRA and report is None:
+        reason = f"no report by its deadline; runner: {run.runner or 'none took it'}"
+    return SuiteState(
+        level=level,
+        suite=suite.suite,
+        area=suite.area,
+        owners=owners_of(suite.area, fork.config) if suite.area else (),
+        label=run.label,
+        running=run.state is RunState.LEASED,
+        outcome=Outcome(run.outcome) if run.outcome else None,
+        reason=reason,
+        attempt=run.attempt,
+        report=sign(report) if report else None,
+    )
+
+
+async def _runners(fork: Fork, label: str) -> list[str]:
+    return [runner.name for runner in await fork.ctx.store.runners() if label in runner.labels]
+
+
+async def _waiting(fork: Fork, number: int, head: str, level: Level, states: list[SuiteState]) -> str:
+    untrusted = await fork.note(f"untrusted:{number}") or {}
+    if untrusted.get("sha") == head:
+        return str(untrusted["why"])
+    before = BEFORE[level]
+    if before is not None:
+        return f"Starts by command (/validate {level.value}) once {before.value.upper()} has passed here."
+    return ""
+
+
+async def write_check(fork: Fork, sha: str, level: Level, states: list[SuiteState], waiting: str = "") -> CheckText:
+    """Write the check `graft/<level>` of a commit; one that nobody asked for stays unwritten."""
+    mine = [state for state in states if state.level is level]
+    text = check_text(level, mine, waiting=waiting)
+    if mine or level is Level.L1:
+        await fork.github.upsert_check(
+            sha,
+            f"graft/{level.value}",
+            status=text.status,
+            conclusion=text.conclusion,
+            title=text.title,
+            summary=text.summary,
+            text=text.text,
+            annotations=[
+                GitHubAnnotation(path=a.path, start_line=a.line, end_line=a.line, title=a.title, message=a.message)
+                for a in text.annotations
+            ],
+            external_id=f"{level.value}:{sha}",
+        )
+    return text

@@ -1,0 +1,56 @@
+"""Repair what a lost webhook, a lost wake-up or a dead runner left behind: look at everything again."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.clients.store.models import Job
+from bot.context import Context
+from handlers.dashboard import dashboard
+from handlers.fork import BrokenConfig, NotAFork, open_fork
+from handlers.validate import offer, push_again
+
+
+async def sweep(ctx: Context, job: Job) -> None:
+    """Job `sweep`, on the schedule, for each repository: ingest where it is due, and each open pull request anew."""
+    try:
+        fork = await open_fork(ctx, job.scope)
+    except NotAFork:
+        return
+    except BrokenConfig:
+        await dashboard(ctx, job)
+        return
+    state = await fork.note("ingest") or {}
+    due = state.get("good_at", 0) + fork.config.ingest.every.total_seconds()
+    if fork.now.timestamp() >= due:
+        await fork.enqueue("ingest", "repository")
+    for pull in await fork.github.pulls(state="open", base=fork.config.fork.branch):
+        await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
+    await fork.enqueue("validate_trunk", "trunk")
+    await push_again(fork)
+
+
+async def prune(ctx: Context, job: Job) -> None:
+    """Job `prune`: forget old deliveries and done jobs."""
+    now, settings = ctx.now(), ctx.settings
+    await ctx.store.prune(
+        payloads_before=now - timedelta(days=settings.keep_payload_days),
+        rows_before=now - timedelta(days=settings.keep_delivery_days),
+    )
+
+
+async def expire_runs(ctx: Context, job: Job) -> None:
+    """Job `expire_runs`, for all repositories: runs whose runner went silent are queued anew, overdue ones ended."""
+    expired = await ctx.store.expire(ctx.now())
+    for run in expired.requeued:
+        await offer(ctx, run)
+    for run in (*expired.requeued, *expired.overdue):
+        kind, key = ("results", f"#{run.number}") if run.number is not None else ("triage", "trunk")
+        await ctx.store.enqueue(
+            kind,
+            key,
+            {"number": run.number, "sha": run.sha},
+            installation=run.installation,
+            repository=run.repository,
+            now=ctx.now(),
+        )

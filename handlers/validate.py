@@ -1,0 +1,162 @@
+"""Start the levels: queue each suite's run for a runner, at an exact commit, cheaper level first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.clients.github import Pull
+from bot.clients.queue import QueueUnavailable
+from bot.clients.store.models import Job, Run, RunState
+from bot.context import Context
+from bot.core.batches import key_of
+from bot.core.config import Suite
+from bot.core.types import Level, Outcome
+from bot.core.validation import RunRequest
+from handlers.fork import Fork, open_fork
+from handlers.manifest import expectation
+
+WRITERS = ("write", "maintain", "admin")
+BEFORE = {Level.L1: None, Level.L2: Level.L1, Level.L3: Level.L2}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What is validated: a commit of a pull request (`number`), or of trunk (None), against its base."""
+
+    sha: str
+    base: str
+    number: int | None = None
+
+
+async def validate(ctx: Context, job: Job) -> None:
+    """Job `validate`: start L1 at the pull request's present head, cancel what runs for older ones."""
+    fork = await open_fork(ctx, job.scope)
+    number = int(job.payload["number"])
+    pull = await fork.github.pull(number)
+    await cancel_superseded(fork, number, keep=pull.head.sha if pull.state == "open" else None)
+    if pull.state != "open" or pull.base.ref != fork.config.fork.branch:
+        return
+    if (why_not := await stranger(fork, pull)) is not None:
+        await fork.put_note(f"untrusted:{number}", {"sha": pull.head.sha, "why": why_not})
+    else:
+        await start_level(fork, target_of(pull), Level.L1)
+    await fork.enqueue("results", f"#{number}", {"number": number, "sha": pull.head.sha})
+
+
+async def validate_trunk(ctx: Context, job: Job) -> None:
+    """Job `validate_trunk`: start L1 at trunk's present tip."""
+    fork = await open_fork(ctx, job.scope)
+    tip = await fork.fetch_fork()
+    before = (await fork.note("trunk")) or {}
+    await fork.put_note("trunk", {**before, "tip": tip})
+    await start_level(fork, Target(tip, before.get("green") or tip), Level.L1)
+
+
+def target_of(pull: Pull) -> Target:
+    """The pull request's head, to be compared with the base branch's commit that GitHub names."""
+    return Target(pull.head.sha, pull.base.sha, pull.number)
+
+
+async def stranger(fork: Fork, pull: Pull) -> str | None:
+    """Why code of this pull request may not run yet; None where it may.
+
+    It may where the branch is in the fork itself or its author may write there, else after /ok-to-test on this commit.
+    """
+    if pull.head.repo is not None and pull.head.repo.full_name == fork.name:
+        return None
+    if await fork.github.permission(pull.user.login) in WRITERS:
+        return None
+    allowed = await fork.note(f"ok-to-test:{pull.number}") or {}
+    if allowed.get("sha") == pull.head.sha:
+        return None
+    return f"{pull.user.login} may not write here: someone who may has to say /ok-to-test on this commit"
+
+
+async def start_level(
+    fork: Fork, target: Target, level: Level, *, suites: tuple[str, ...] = (), again: bool = False
+) -> list[Run]:
+    """Queue a run for each suite of the level (or the named ones); a suite that has one at this commit is left alone,
+    unless `again`. Suites by hand (`manual`) are not queued. Gives the runs that were created.
+    """
+    created = []
+    for suite in fork.config.validation.of(level):
+        if suite.manual or (suites and suite.suite not in suites):
+            continue
+        run = await _queue(fork, target, level, suite, again=again)
+        if run is not None:
+            created.append(run)
+    return created
+
+
+async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool) -> Run | None:
+    before = [r for r in await fork.ctx.store.runs(fork.name, target.sha, level.value) if r.suite == suite.suite]
+    before = [r for r in before if r.number == target.number]
+    if before and not again:
+        return None
+    if any(r.state is not RunState.DONE for r in before):
+        return None  # it is on its way: a second one beside it would prove nothing more
+    place = str(target.number) if target.number is not None else "trunk"
+    run_id = key_of(fork.name, place, target.sha, level.value, suite.suite, str(len(before)))
+    expected, skipped = await expectation(fork, target, level, suite)
+    request = RunRequest(
+        run_id=run_id,
+        repository=fork.name,
+        commit=target.sha,
+        base=target.base,
+        level=level,
+        suite=suite,
+        git_path=f"/runner/git/{fork.name}.git",
+        expected=expected,
+        skipped_before=skipped,
+    )
+    now = fork.now
+    run = Run(
+        id=run_id,
+        repository=fork.name,
+        installation=fork.scope.installation,
+        number=target.number,
+        sha=target.sha,
+        base=target.base,
+        level=level.value,
+        suite=suite.suite,
+        label=suite.runner[-1],
+        request=request.model_dump(mode="json"),
+        deadline=now + suite.deadline,
+        queued_at=now,
+    )
+    if not await fork.ctx.store.create_run(run):
+        return None
+    await offer(fork.ctx, run)
+    return run
+
+
+async def offer(ctx: Context, run: Run) -> None:
+    """Ring for a runner. Where Redis is away the run stays queued in the store, and the sweep offers it again."""
+    try:
+        await ctx.queue.push_run(run.label, run.id, run.repository, run.sha, run.suite, attempt=run.attempt)
+    except QueueUnavailable as error:
+        ctx.log.warning("run not offered yet", run=run.id, error=str(error))
+
+
+async def push_again(fork: Fork) -> None:
+    """Queued runs whose wake-up Redis may have lost are pushed once more; the lease sees to it that each runs once."""
+    for run in await fork.ctx.store.runs(fork.name, states=(RunState.QUEUED,)):
+        if fork.now - run.queued_at > timedelta(seconds=30):
+            await offer(fork.ctx, run)
+
+
+async def cancel_superseded(fork: Fork, number: int, *, keep: str | None) -> None:
+    """End the unfinished runs of a pull request at all commits but `keep`."""
+    waiting = (RunState.QUEUED, RunState.LEASED)
+    for run in await fork.ctx.store.runs(fork.name, number=number, states=waiting):
+        if run.sha != keep:
+            await fork.ctx.store.finish_run(run.id, outcome=Outcome.CANCELLED.value, report=None, now=fork.now)
+
+
+def latest(runs: list[Run]) -> dict[tuple[Level, str], Run]:
+    """The newest run of each suite, by level and suite; `runs` newest first, as the store gives them."""
+    newest: dict[tuple[Level, str], Run] = {}
+    for run in runs:
+        newest.setdefault((Level(run.level), run.suite), run)
+    return newest
