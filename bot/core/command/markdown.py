@@ -33,6 +33,7 @@ class _Reader:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.fences = [_FENCE.fullmatch(line) for line in lines]
         self.closers: dict[tuple[str, int], list[int]] = {}
+        self.first_item = next((at for at, line in enumerate(lines) if _ITEM.match(line)), len(lines))
         self.hidden: list[tuple[int, int]] = []
 
     def read(self) -> list[tuple[int, str]]:
@@ -83,8 +84,15 @@ class _Reader:
         later = self.closers[key]
         found = bisect_left(later, line + 1)
         if found < len(later):
-            return later[found] + 1
+            # within a list, text further left ends the item and its fence: then the closer is an opener in turn
+            ends_item = len(match[1]) > 1 and self.first_item < line and self.dedents(line, later[found], len(match[1]))
+            return later[found] + (0 if ends_item else 1)
         return len(self.lines) if len(match[1]) < 4 else None
+
+    def dedents(self, first: int, last: int, indent: int) -> bool:
+        """True where a line between the two begins further left than `indent`."""
+        inside = self.lines[first + 1 : last]
+        return any(line.strip() and len(line) - len(line.lstrip()) < indent for line in inside)
 
     def block(self, place: int, end: int) -> int:
         """Hide what of the block is no plain text; returns where reading goes on (past `end` if a comment does)."""
