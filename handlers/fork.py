@@ -44,7 +44,7 @@ class Fork:
 
     @property
     def name(self) -> str:
-        """ "owner/name"."""
+        """The fork as `owner/name`."""
         return self.scope.repository
 
     async def login(self) -> str:

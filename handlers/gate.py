@@ -6,7 +6,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from bot.clients.git import GitError
+from bot.clients.git import FetchError, GitError
 from bot.clients.github import Pull
 from bot.clients.github import Review as GitHubReview
 from bot.clients.store.models import Job, Run
@@ -30,6 +30,7 @@ from bot.core.gate import (
 from bot.core.owners import People
 from bot.core.render.gate import gate_check
 from bot.core.render.results import CheckText
+from bot.core.resolution import FindingKind
 from bot.core.signoff import Change, Fingerprint, fingerprint, sign_offs
 from bot.core.types import BatchKind, Level, Outcome
 from bot.core.validation import Report
@@ -38,7 +39,7 @@ from handlers.batches import batch_of
 from handlers.comments import comment_facts
 from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, NotAFork, open_fork
 from handlers.people import people
-from handlers.resolving import marked_files
+from handlers.resolving import findings, marked_files
 from handlers.validate import latest
 from handlers.waivers import file_waivers
 
@@ -115,6 +116,7 @@ async def gate_facts(fork: Fork, pull: Pull) -> GateFacts:
     paths = tuple(dict.fromkeys(p for f in files for p in (f.previous_filename, f.filename) if p))
     in_file = await file_waivers(fork)
     halted = await fork.halted()
+    marked, left = await _resolution(fork, pull, batch, reviews, who)
     return GateFacts(
         pull=PullFact(
             number=pull.number,
@@ -126,7 +128,8 @@ async def gate_facts(fork: Fork, pull: Pull) -> GateFacts:
             labels=tuple(label.name for label in pull.labels),
             risks=batch.rules if batch else (),
             toolchain=bool(batch and "toolchain" in batch.rules),
-            conflict_markers=await _markers(fork, pull, batch),
+            conflict_markers=marked,
+            open_findings=left,
         ),
         results=tuple(_suite_result(key[0], run) for key, run in latest([r for r in runs if r.sha == head]).items()),
         sign_offs=sign_offs(
@@ -193,7 +196,7 @@ def failures_of(level: Level, suite: str, report: Report | None, outcome: Outcom
 
 async def failures_of_runs(fork: Fork, number: int, sha: str) -> tuple[Failure, ...]:
     """All that did not pass in the newest runs of a pull request at a commit."""
-    runs = [run for run in await fork.ctx.store.runs(fork.name, sha, number=number)]
+    runs = await fork.ctx.store.runs(fork.name, sha, number=number)
     results = [_suite_result(key[0], run) for key, run in latest(runs).items()]
     return tuple(failure for result in results for failure in result.failures)
 
@@ -219,16 +222,26 @@ async def _fingerprints(fork: Fork, pull: Pull, comments: Sequence[CommentFact])
     return {sha: print_ for sha, print_ in found.items() if print_ is not None}
 
 
-async def _markers(fork: Fork, pull: Pull, batch: Batch | None) -> tuple[str, ...] | None:
-    """The files of a conflict's pull request that still hold conflict markers; None where git could not be read."""
-    if batch is None or batch.kind is not BatchKind.CONFLICT:
-        return ()
+async def _resolution(
+    fork: Fork, pull: Pull, batch: Batch | None, reviews: Sequence[GitHubReview], who: People
+) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+    """The files with conflict markers, and the findings that nobody confirmed yet; None where git can't be read.
+
+    A finding is confirmed by the approval of someone who may write, given for this very head.
+    """
+    if batch is None or (batch.kind is not BatchKind.CONFLICT and not batch.paused):
+        return (), ()
+    head = pull.head.sha
     try:
         base = await fork.fetch_fork(pull.number)
-        return await asyncio.to_thread(marked_files, fork.git, head=pull.head.sha, base=base)
-    except GitError as error:
-        fork.ctx.log.warning("conflict markers not read", number=pull.number, error=str(error))
-        return None
+        marked = await asyncio.to_thread(marked_files, fork.git, head=head, base=base)
+        found = await asyncio.to_thread(findings, fork.git, batch=batch, head=head, base=base)
+    except (GitError, FetchError) as error:
+        fork.ctx.log.warning("a resolution was not read", number=pull.number, error=str(error))
+        return None, None
+    confirmed = any(r.state == "APPROVED" and r.commit_id == head and who.can_write(r.user.login) for r in reviews)
+    left = [f for f in found if f.blocking or (f.confirm and not confirmed)]
+    return marked, tuple(f"{f.path}: {f.text}" for f in left if f.kind is not FindingKind.MARKER)
 
 
 def _latest_reviews(reviews: Sequence[GitHubReview]) -> list[GitHubReview]:

@@ -1,4 +1,4 @@
-"""What a suite must run at a commit: learned from trunk's last good runs, adjusted by what the change did on purpose."""
+"""What a suite must run at a commit: learned from trunk's last good runs, adjusted by what the change did."""
 
 from __future__ import annotations
 

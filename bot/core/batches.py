@@ -37,7 +37,7 @@ class ClosedWhy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One pull request of Graft's: a bundle, or one link of a chain. `chain` lists all links known when it was opened."""
+    """One pull request of Graft's: a bundle, or a link of a chain. `chain` lists the links known when it was opened."""
 
     key: str
     kind: BatchKind

@@ -46,9 +46,10 @@ def breakage_body(facts: BreakageFacts) -> str:
     """The issue's text."""
     who = " ".join(f"@{login}" for login in facts.mentions)
     area = f" in area {code(facts.area)}" if facts.area else ""
+    what = f"{plural(len(facts.tests), 'test')} of {code(facts.suite)} ({facts.level}) fail on trunk{area}."
     parts = [
         breakage_marker(facts.key),
-        f"{plural(len(facts.tests), 'test')} of {code(facts.suite)} ({facts.level}) fail on trunk{area}. {who}".rstrip(),
+        f"{what} {who}".rstrip(),
         f"- first seen failing at {short(facts.first_bad)}, {facts.first_seen:%Y-%m-%d %H:%M} UTC\n"
         f"- last seen passing at {short(facts.last_good)}",
         "### What fails\n\n" + fence(facts.message[:4_000] or "no message"),

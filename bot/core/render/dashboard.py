@@ -1,4 +1,4 @@
-"""The one dashboard issue of a fork: both metrics, every hole with its reason, what is open and what waits, what is wrong."""
+"""The one dashboard issue of a fork: both metrics, every hole with its reason, what is open, waits, or is wrong."""
 
 from __future__ import annotations
 

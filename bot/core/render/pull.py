@@ -218,7 +218,8 @@ def _how(facts: PullFacts) -> str:
             "- Each commit here is one upstream commit, author and date kept, with its trailer. Review them one by one."
         )
     steps += [
-        '- `/explain <commit>` shows all evidence; `/defer <commit> reason="…"` or `/wont-port <commit> reason="…"` takes one out.',
+        "- `/explain <commit>` shows all evidence.",
+        '- `/defer <commit> reason="…"` or `/wont-port <commit> reason="…"` takes one out.',
         "- Merge, squash or rebase as you like: the record survives each.",
         "- `/rollback` after landing opens the revert.",
     ]
@@ -226,7 +227,7 @@ def _how(facts: PullFacts) -> str:
 
 
 def batch_from(data: Mapping[str, Any], *, number: int, branch: str, head: str, state: BatchState) -> Batch:
-    """The batch as its pull request tells it: how the store is rebuilt from GitHub. Raises ValueError on a block that is not ours."""
+    """The batch as its pull request tells it, for when the store is lost. Raises ValueError where the block is wrong."""
     try:
         return Batch(
             key=str(data["key"]),

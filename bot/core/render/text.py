@@ -63,7 +63,7 @@ def table(head: list[str], rows: list[list[str]]) -> str:
 
 
 def block(name: str, data: Any) -> str:
-    """A machine-readable block that a reader does not see. It can't be closed from inside: `<`, `>` and `-` are escaped."""
+    """A machine-readable block that a reader does not see; nothing in it can close it: `<`, `>` and `-` are escaped."""
     text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
     for char in "<>-":
         text = text.replace(char, f"\\u{ord(char):04x}")

@@ -1,0 +1,99 @@
+"""Groups of upstream commits that belong together: chains, lanes and the components that a bundle must not cut."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from bot.core.batches import key_of
+from bot.core.config import RiskRule
+from bot.core.footprint import Footprint
+from bot.core.paths import matches, matches_name
+from bot.core.types import Chain, Level, PlannedCommit
+
+
+class Groups:
+    """Disjoint groups of names that only ever grow together (union-find); a group is named by its first member."""
+
+    def __init__(self) -> None:
+        self._parent: dict[str, str] = {}
+        self._order: dict[str, int] = {}
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._parent
+
+    def add(self, name: str) -> None:
+        """A group of its own for `name`, if it is in none."""
+        if name not in self._parent:
+            self._parent[name] = name
+            self._order[name] = len(self._order)
+
+    def find(self, name: str) -> str:
+        """The group that `name` is in."""
+        root = name
+        while self._parent[root] != root:
+            root = self._parent[root]
+        while self._parent[name] != root:
+            self._parent[name], name = root, self._parent[name]
+        return root
+
+    def join(self, names: Iterable[str]) -> None:
+        """One group for all of `names`."""
+        roots = {self.find(name) for name in names}
+        if roots:
+            first = min(roots, key=self._order.__getitem__)
+            for root in roots:
+                self._parent[root] = first
+
+    def members(self) -> list[list[str]]:
+        """The groups in the order of their first members, each in the order of adding."""
+        found: dict[str, list[str]] = {}
+        for name in self._parent:
+            found.setdefault(self.find(name), []).append(name)
+        return list(found.values())
+
+
+@dataclass
+class Unlanded:
+    """What the commits that stay out so far bring: names, signatures and paths, each with the first that brings it.
+
+    `definitions` maps (path, qualified name) to those that change it: who changes it too, belongs to them."""
+
+    symbols: dict[str, str] = field(default_factory=dict)
+    signatures: dict[str, str] = field(default_factory=dict)
+    paths: dict[str, str] = field(default_factory=dict)
+    definitions: dict[tuple[str, str], str] = field(default_factory=dict)
+
+    def add(self, footprint: Footprint, words: Iterable[str] = ()) -> None:
+        """Take in a commit that stays out; `words` are the identifiers that it brings into upstream."""
+        sha = footprint.sha
+        for name in (*footprint.defined, *words):
+            self.symbols.setdefault(name, sha)
+        for name in footprint.resigned:
+            self.signatures.setdefault(name, sha)
+        for file in footprint.files:
+            if file.status in {"A", "R", "C"}:
+                self.paths.setdefault(file.path, sha)
+            for symbol in file.symbols:
+                self.definitions.setdefault((file.path, symbol.name), sha)
+
+
+def chain_of(commits: Sequence[PlannedCommit], rules: Mapping[str, Sequence[RiskRule]], *, lane: bool) -> Chain:
+    """The chain of these commits, in upstream order; `rules` are the fork's rules that each commit meets."""
+    met = [rule for commit in commits for rule in rules.get(commit.sha, ())]
+    named = {level for rule in met for level in rule.levels}
+    areas = dict.fromkeys([*(area for rule in met for area in rule.areas), *(a for c in commits for a in c.areas)])
+    return Chain(
+        key=key_of("chain", commits[0].sha), lane=lane, commits=tuple(commits),
+        levels=tuple(level for level in Level if level in named), areas=tuple(areas),
+    )
+
+
+def rules_met(footprint: Footprint, rules: Sequence[RiskRule]) -> tuple[RiskRule, ...]:
+    """The fork's rules that name a path or a symbol of this commit."""
+    symbols = {name for file in footprint.files for symbol in file.symbols for name in symbol.names}
+    return tuple(
+        rule for rule in rules
+        if any(matches(path, rule.paths) for path in footprint.paths)
+        or any(matches_name(name, rule.symbols) for name in symbols)
+    )

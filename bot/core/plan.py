@@ -1,0 +1,297 @@
+"""The plan: each undecided upstream commit into a bundle, a chain, what is held, or what is settled. Pure.
+
+Commits are taken in upstream order. One that stands on what stays out, by lines, by names or as its revert, goes with
+it; one that is risky of itself begins a chain, a toolchain bump a lane; what stands on a lane is held until that lands;
+the rest is safe to land before all of these, and goes into bundles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from bot.core import risk
+from bot.core.bundles import cut
+from bot.core.chains import Groups, Unlanded, chain_of, rules_met
+from bot.core.config import Config, Ingest, RiskRule
+from bot.core.divergence import Divergence
+from bot.core.footprint import Footprint
+from bot.core.owners import areas_of
+from bot.core.paths import matches
+from bot.core.reverts import Link
+from bot.core.risk import RevertFacts, Trial
+from bot.core.trailers import pull_number
+from bot.core.types import Bundle, Chain, Commit, PlannedCommit, Reason, ReasonKind, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An undecided upstream commit with what was found out about it.
+
+    `stands_on`: earlier commits whose lines it touches. `trial`: its pick in upstream order. `kept_deleted`: files that
+    it changes and that the fork deleted."""
+
+    commit: Commit
+    footprint: Footprint
+    trial: Trial
+    stands_on: frozenset[str] = frozenset()
+    kept_deleted: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A partition of the candidates, not yet proved."""
+
+    bundles: tuple[Bundle, ...]
+    chains: tuple[Chain, ...]
+    held: tuple[PlannedCommit, ...]
+    settled: tuple[PlannedCommit, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What holds for all candidates: the fork's own, its file, reverts, and what was decided of other commits.
+
+    `absent` are earlier upstream commits that are not in the fork and not to be planned (deferred by a person, not to be
+    ported), by commit; `landed` those in the fork. `moved` maps commits that the proof refused to the reason and to
+    those they belong with, `tied` commits to those that they must share a bundle with."""
+
+    divergence: Divergence
+    config: Config | None = None
+    links: Mapping[str, Link] = field(default_factory=dict)
+    landed: Collection[str] = frozenset()
+    absent: Mapping[str, Footprint] = field(default_factory=dict)
+    moved: Mapping[str, tuple[Reason, tuple[str, ...]]] = field(default_factory=dict)
+    tied: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    upstream_words: frozenset[str] | None = None
+
+
+def skipped_by_rule(paths: Collection[str], ingest: Ingest) -> bool:
+    """True where a commit touches only what the fork's file says to skip."""
+    return bool(paths) and bool(ingest.skip) and all(matches(path, ingest.skip) for path in paths)
+
+
+class _Place(Enum):
+    BUNDLE = "bundle"
+    CHAIN = "chain"
+    LANE = "lane"
+    HELD = "held"
+    SETTLED = "settled"
+
+
+def draft(candidates: Sequence[Candidate], surroundings: Surroundings) -> Draft:
+    """The partition of candidates given in upstream order."""
+    planner = _Planner(candidates, surroundings)
+    for candidate in candidates:
+        planner.take(candidate)
+    return planner.finish()
+
+
+class _Planner:
+    def __init__(self, candidates: Sequence[Candidate], around: Surroundings) -> None:
+        self.around = around
+        self.ingest = around.config.ingest if around.config is not None else Ingest()
+        self.candidates = {candidate.commit.sha: candidate for candidate in candidates}
+        self.order = {sha: index for index, sha in enumerate(self.candidates)}
+        self.place: dict[str, _Place] = {}
+        self.planned: dict[str, PlannedCommit] = {}
+        self.rules: dict[str, tuple[RiskRule, ...]] = {}
+        self.needs: dict[str, frozenset[str]] = {}
+        self.groups = Groups()
+        self.out = Unlanded()
+        self.bundled = Unlanded()
+        self.families = _families(around.links, self.order)
+        for sha in sorted(around.absent):
+            self.out.add(around.absent[sha])
+
+    def take(self, candidate: Candidate) -> None:
+        """Decide of the next commit."""
+        sha = candidate.commit.sha
+        self.rules[sha] = rules_met(candidate.footprint, self.ingest.risk)
+        settled = self._settled(candidate)
+        if settled is not None:
+            self._put(candidate, _Place.SETTLED, *settled)
+            return
+        needs = self._needs(candidate)
+        self.needs[sha] = frozenset(needs)
+        reasons = self._reasons(candidate, needs)
+        verdict = risk.verdict(reasons, candidate.trial)
+        out = [need for need in needs if self.place.get(need) is not _Place.BUNDLE]
+        mates = [need for need in out if self.place.get(need) is _Place.CHAIN]
+        moved = self.around.moved.get(sha)
+        if moved is not None:
+            mates += [mate for mate in moved[1] if self.place.get(mate) is _Place.CHAIN]
+        series = self._series(sha)
+        lane = any(reason.kind is ReasonKind.TOOLCHAIN for reason in reasons)
+        if lane:
+            self._chain(candidate, _Place.LANE, [n for n in out if self.place.get(n) is _Place.LANE], reasons)
+        elif mates or series or moved is not None or self._barred(candidate, verdict, out):
+            self._chain(candidate, _Place.CHAIN, mates, reasons)
+        elif out:
+            self._put(candidate, _Place.HELD, _barred(verdict), reasons)
+            self.out.add(candidate.footprint)
+        else:
+            self._put(candidate, _Place.BUNDLE, verdict, reasons)
+            self.bundled.add(candidate.footprint)
+
+    def finish(self) -> Draft:
+        """The partition of all that was taken."""
+        chosen = [planned for sha, planned in self.planned.items() if self.place[sha] is _Place.BUNDLE]
+        chains = [
+            chain_of(
+                [self.planned[sha] for sha in sorted(group, key=self.order.__getitem__)], self.rules,
+                lane=self.place[group[0]] is _Place.LANE,
+            )
+            for group in self.groups.members()
+        ]
+        return Draft(
+            bundles=cut(
+                chosen,
+                together={planned.sha: self._together(planned) for planned in chosen},
+                paths={planned.sha: self.candidates[planned.sha].footprint.paths for planned in chosen},
+                caps=self.ingest.bundle,
+            ),
+            chains=tuple(chains),
+            held=self._at(_Place.HELD),
+            settled=self._at(_Place.SETTLED),
+        )
+
+    def _together(self, planned: PlannedCommit) -> frozenset[str]:
+        tied = self.around.tied.get(planned.sha, frozenset())
+        return frozenset(planned.waits_for) | self._family(planned.sha) | tied
+
+    def _settled(self, candidate: Candidate) -> tuple[Verdict, tuple[Reason, ...]] | None:
+        paths = candidate.footprint.paths
+        if skipped_by_rule(paths, self.ingest):
+            text = "touches only what the fork's file says to skip"
+            return Verdict.SKIPPED, (Reason(ReasonKind.SKIP_RULE, text, tuple(sorted(paths)[:5])),)
+        if candidate.trial.kind != "empty":
+            return None
+        if candidate.kept_deleted:
+            text = "changes only files that the fork deleted"
+            return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, text, candidate.kept_deleted[:5]),)
+        if not paths:
+            return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, "changes nothing"),)
+        return Verdict.EMPTY, (Reason(ReasonKind.ALREADY_THERE, "the fork holds this change already"),)
+
+    def _needs(self, candidate: Candidate) -> dict[str, str]:
+        """The commits not in the fork that this one stands on, each with why."""
+        sha = candidate.commit.sha
+        needs: dict[str, str] = {}
+        for below in candidate.stands_on:
+            if self._is_out(below):
+                needs[below] = "touches lines that it wrote"
+        for names in (self.out, self.bundled):
+            for name in sorted(candidate.footprint.referred - self.around.divergence.words):
+                if (origin := names.symbols.get(name)) is not None:
+                    needs.setdefault(origin, f"refers to {name}, which it brings")
+            for name in sorted(candidate.footprint.referred):
+                if (origin := names.signatures.get(name)) is not None:
+                    needs.setdefault(origin, f"refers to {name}, whose signature it changes")
+            for path in sorted(candidate.footprint.paths):
+                if (origin := names.paths.get(path)) is not None:
+                    needs.setdefault(origin, f"changes {path}, which it brings")
+        for file in candidate.footprint.files:
+            for symbol in file.symbols:
+                if (origin := self.out.definitions.get((file.path, symbol.name))) is not None:
+                    needs.setdefault(origin, f"changes {symbol.name}, as it does")
+        for mate in sorted(self._family(sha)):
+            if self.order[mate] < self.order[sha] and self._is_out(mate):
+                needs.setdefault(mate, "takes it back, or brings it in again")
+        known = {need: why for need, why in needs.items() if need != sha}
+        return dict(sorted(known.items(), key=lambda item: self.order.get(item[0], -1)))
+
+    def _is_out(self, sha: str) -> bool:
+        return sha in self.around.absent or self.place.get(sha, _Place.SETTLED) is not _Place.SETTLED
+
+    def _reasons(self, candidate: Candidate, needs: Mapping[str, str]) -> tuple[Reason, ...]:
+        sha = candidate.commit.sha
+        out = [need for need in needs if self.place.get(need) is not _Place.BUNDLE]
+        found = risk.assess(
+            footprint=candidate.footprint, divergence=self.around.divergence, trial=candidate.trial, ingest=self.ingest,
+            unlanded=risk.Unlanded(self.out.symbols, self.out.signatures, self.out.paths), revert=self._revert(sha),
+            upstream_words=self.around.upstream_words,
+        )
+        extra = [
+            Reason(ReasonKind.CORRELATED, f"{needs[need]}: {need[:12]} is not in the fork", (need,), 0.9) for need in out
+        ]
+        if self._series(sha):
+            text = f"one of {len(self._family(sha)) + 1} that take each other back and bring each other in again"
+            extra.append(Reason(ReasonKind.REVERT, text, tuple(sorted(self._family(sha))[:5]), 0.8))
+        if sha in self.around.moved:
+            extra.append(self.around.moved[sha][0])
+        if candidate.kept_deleted:
+            text = "also changes files that the fork deleted, which stay deleted"
+            extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted[:5], 0.2))
+        if not extra:
+            return found
+        kept = [reason for reason in found if reason.kind is not ReasonKind.INDEPENDENT]
+        return tuple(sorted([*kept, *extra], key=lambda reason: (-reason.weight, reason.kind.value, reason.evidence)))
+
+    def _revert(self, sha: str) -> RevertFacts | None:
+        link = self.around.links.get(sha)
+        if link is None:
+            return None
+        missing = tuple(t for t in link.targets if t in self.around.absent or self._stays_out(t))
+        return RevertFacts(link.targets, missing, known=bool(link.targets), partial=link.partial)
+
+    def _stays_out(self, sha: str) -> bool:
+        return self.place.get(sha) in {_Place.CHAIN, _Place.LANE, _Place.HELD}
+
+    def _barred(self, candidate: Candidate, verdict: Verdict, out: Sequence[str]) -> bool:
+        return verdict in {Verdict.RISKY, Verdict.CONFLICT} and not self._only_held(candidate, out)
+
+    def _only_held(self, candidate: Candidate, out: Sequence[str]) -> bool:
+        """True where nothing but what it waits for makes this commit risky: it is held, not made a chain of its own."""
+        waits = [need for need in out if self.place.get(need) in {_Place.LANE, _Place.HELD} or need in self.around.absent]
+        if not waits or len(waits) != len(out):
+            return False
+        alone = risk.assess(
+            footprint=candidate.footprint, divergence=self.around.divergence, trial=Trial("clean"), ingest=self.ingest,
+            unlanded=risk.Unlanded(), revert=None,
+        )
+        return risk.verdict(alone, Trial("clean")) not in {Verdict.RISKY, Verdict.CONFLICT}
+
+    def _family(self, sha: str) -> frozenset[str]:
+        return self.families.get(sha, frozenset())
+
+    def _series(self, sha: str) -> bool:
+        return len(self._family(sha)) > 1
+
+    def _chain(self, candidate: Candidate, place: _Place, mates: Iterable[str], reasons: tuple[Reason, ...]) -> None:
+        sha = candidate.commit.sha
+        self._put(candidate, place, _barred(risk.verdict(reasons, candidate.trial)), reasons)
+        self.groups.add(sha)
+        self.groups.join([sha, *mates])
+        self.out.add(candidate.footprint)
+
+    def _put(self, candidate: Candidate, place: _Place, verdict: Verdict, reasons: tuple[Reason, ...]) -> None:
+        commit, sha = candidate.commit, candidate.commit.sha
+        config = self.around.config
+        self.place[sha] = place
+        self.planned[sha] = PlannedCommit(
+            sha=sha, subject=commit.subject, verdict=verdict, reasons=reasons, pr=pull_number(commit.message),
+            waits_for=tuple(sorted(self.needs.get(sha, ()), key=lambda need: self.order.get(need, -1))),
+            areas=areas_of(sorted(candidate.footprint.paths), config) if config is not None else (),
+        )
+
+    def _at(self, place: _Place) -> tuple[PlannedCommit, ...]:
+        return tuple(planned for sha, planned in self.planned.items() if self.place[sha] is place)
+
+
+def _barred(verdict: Verdict) -> Verdict:
+    """What may not land early is risky, whatever speaks for it otherwise."""
+    return verdict if verdict is Verdict.CONFLICT else Verdict.RISKY
+
+
+def _families(links: Mapping[str, Link], order: Mapping[str, int]) -> dict[str, frozenset[str]]:
+    """Commits of the range that revert or reland one another, each with its kin."""
+    groups = Groups()
+    for sha, link in links.items():
+        kin = [name for name in (sha, *link.targets) if name in order]
+        if sha in order and len(kin) > 1:
+            for name in kin:
+                groups.add(name)
+            groups.join(kin)
+    return {name: frozenset(group) - {name} for group in groups.members() for name in group}
