@@ -227,7 +227,7 @@ def _how(facts: PullFacts) -> str:
 
 
 def batch_from(data: Mapping[str, Any], *, number: int, branch: str, head: str, state: BatchState) -> Batch:
-    """The batch as its pull request tells it, for when the store is lost. Raises ValueError where the block is wrong."""
+    """The batch as its pull request tells it, for a lost store. Raises ValueError where the block is wrong."""
     try:
         return Batch(
             key=str(data["key"]),
