@@ -11,7 +11,9 @@ MAX_BYTES = 256 * 1024
 MAX_NODES = 20_000
 MAX_DEPTH = 50
 Path = tuple[str | int, ...]
-_TAGS = frozenset(f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp"))
+_TAGS = frozenset(
+    f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str", "timestamp", "map", "seq")
+)
 
 
 class YamlError(ValueError):
@@ -75,12 +77,12 @@ class _Reader:
         if self.visits > MAX_NODES or depth > MAX_DEPTH:
             raise YamlError("the file is too large once its aliases are followed, or nested too deeply", line, path)
         self.lines.setdefault(path, line)
+        if node.tag not in _TAGS:
+            raise YamlError(f"the tag {node.tag} is not read here", line, path)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, depth)
         if isinstance(node, yaml.SequenceNode):
             return [self.read(item, (*path, place), depth + 1) for place, item in enumerate(node.value)]
-        if node.tag not in _TAGS:
-            raise YamlError(f"the tag {node.tag} is not read here", line, path)
         try:
             return self.loader.construct_object(node)
         except ValueError as error:
