@@ -41,10 +41,9 @@ class FileDivergence:
     """How one file of the fork differs from every version that upstream had of it.
 
     `kind`: own (upstream never had the path), changed, removed (upstream has it, the fork deleted it). `changed` are
-    qualified names that the fork defines differently, `resigned` those of them whose signature differs, `added` its own,
-    `removed` those it lost; `aliases` maps a name of these to what else it is called. `own_lines` are ranges of lines
-    that upstream never had, `uses` are the names that
-    its own lines refer to, with the first such line.
+    qualified names that the fork defines differently, `resigned` those of them whose signature differs, `added` its
+    own, `removed` those it lost; `aliases` maps a name of these to what else it is called. `own_lines` are ranges of
+    lines that upstream never had; `uses` are the names that these lines refer to, with the first such line.
     """
 
     path: str
@@ -108,9 +107,9 @@ class Divergence:
         return self._uses.keys()
 
     def _index(self, file: FileDivergence) -> None:
-        for name in file.names_of(file.changed | file.removed):
+        for name in set(file.names_of(file.changed | file.removed)):
             self._changed.setdefault(name, []).append(file.path)
-        for name in file.names_of(file.resigned | file.removed):
+        for name in set(file.names_of(file.resigned | file.removed)):
             self._resigned.setdefault(name, []).append(file.path)
         for name, line in (file.uses or {}).items():
             self._uses.setdefault(name, []).append(Use(file.path, line, file.own))
@@ -142,8 +141,9 @@ def file_divergence(*, path: str, fork: bytes | None, upstream: Sequence[bytes])
     added = {name for name in changed if name not in before}
     changed -= added
     resigned = {n for n in changed if {d.signature for d in mine[n]} != {d.signature for d in before[n]}}
-    aliases = {n: tuple(a for d in (*mine.get(n, ()), *before.get(n, ())) for a in d.aliases) for n in (*mine, *before)}
     removed = before.keys() - mine.keys()
+    both = {n: [*mine.get(n, ()), *before.get(n, ())] for n in changed | added | removed}
+    aliases = {n: tuple(dict.fromkeys(a for d in found for a in d.aliases)) for n, found in both.items()}
     return FileDivergence(
         path,
         "changed",
@@ -151,7 +151,7 @@ def file_divergence(*, path: str, fork: bytes | None, upstream: Sequence[bytes])
         resigned=frozenset(resigned),
         added=frozenset(added),
         removed=frozenset(removed),
-        aliases={n: a for n, a in aliases.items() if a and n in changed | added | removed},
+        aliases={n: a for n, a in aliases.items() if a},
         own_lines=own,
         uses=uses,
     )

@@ -23,7 +23,7 @@ _SAID = re.compile(
     r"\b(revert(?:s|ing|ed)?|back(?:s|ed|ing)? ?out|re-?land(?:s|ing|ed)?|re-?appl(?:y|ies|ied))\b", re.I
 )
 _SHA = re.compile(r"\b[0-9a-f]{7,40}\b")
-_NUMBER = re.compile(r"(?:(?<![\w&])#|/pull/|\bPR ?#?)(\d{1,7})\b")
+_NUMBER = re.compile(r"(?:\b[\w.-]+/[\w.-]+#|(?<![\w&])#|/pull/|\bPR ?#?)(\d{1,7})\b")
 _OWN_NUMBER = re.compile(r"\s*\(#(\d+)\)\s*$")
 _QUOTED = re.compile(r"[\"'“‘`](.+)[\"'”’`]")
 _ELLIPSIS = re.compile(r"\s*(?:…|\.\.\.)$")
