@@ -1,0 +1,1 @@
+"""Records as the JSON that GitHub sends."""
