@@ -1,7 +1,7 @@
 """Serves bare repositories by git's own smart HTTP: an ASGI bridge to `git http-backend`.
 
-The caller says who may read or push; git does the rest. Bodies are streamed both ways, so that a clone of any size takes
-no memory here. Paths are `/<owner>/<name>.git/…` below `root`; nothing outside `root` can be reached.
+The caller says who may read or push; git does the rest. Bodies are streamed both ways, so that a clone of any size
+takes no memory here. Paths are `/<owner>/<name>.git/…` below `root`; nothing outside `root` can be reached.
 """
 
 from __future__ import annotations

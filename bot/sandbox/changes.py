@@ -73,7 +73,7 @@ def _push_event(world: World, repo: Repository, ref: str, old: str, new: str, lo
         commits = store.commits(f"-{limit}", "--reverse", new, *exclude) if exclude or old == ZERO else []
     listed = [render_git.push_commit(world, repo, store, data) for data in commits]
     pusher = world.known_user(login)
-    forced = old != ZERO and new != ZERO and not store.is_ancestor(old, new)
+    forced = ZERO not in (old, new) and not store.is_ancestor(old, new)
     head = render_git.push_commit(world, repo, store, store.commit(new)) if new != ZERO and commits else None
     events.emit(
         world,

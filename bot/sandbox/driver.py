@@ -31,8 +31,8 @@ _NAME = re.compile(r"[A-Za-z0-9._-]{1,100}")
 class Sandbox:
     """A GitHub on loopback: git repositories below `root`, everything else in memory.
 
-    `start` serves it (API at `<url>/api`, git at `<url>/<owner>/<name>.git`, pages at `<url>/<owner>/<name>`), `stop` ends
-    it; `async with Sandbox(root) as sandbox` does both. Methods that set things up are plain calls and work before
+    `start` serves it (API at `<url>/api`, git at `<url>/<owner>/<name>.git`, pages at `<url>/<owner>/<name>`), `stop`
+    ends it; `async with Sandbox(root) as sandbox` does both. Methods that set things up are plain calls and work before
     `start`, too; they must be called on the thread of the event loop that serves.
     """
 
@@ -184,10 +184,10 @@ class Sandbox:
         permissions: dict[str, str],
         events: Sequence[str],
         webhook_url: str | None = None,
-        webhook_secret: str = "sandbox-secret",
+        webhook_secret: str = "sandbox-secret",  # noqa: S107 - of a sandbox
         *,
         owner: str | None = None,
-        name: str | None = None,  # noqa: S107
+        name: str | None = None,
     ) -> App:
         """A GitHub App with a fresh key; `id` and `private_key` (PEM) are what its owner is given."""
         world = self.state
@@ -216,7 +216,7 @@ class Sandbox:
         return app
 
     def install(self, app: App | int, repositories: Sequence[str] | str) -> int:
-        """Install an App on repositories (of one owner), or on all of an account by its name; gives the installation id."""
+        """Install an App on repositories (of one owner), or on all of an account; gives the installation id."""
         world = self.state
         record = app if isinstance(app, App) else world.apps[app]
         names = None if isinstance(repositories, str) and "/" not in repositories else _names(repositories)

@@ -44,7 +44,8 @@ def refusal(
         if touched is not None:
             return Refusal(
                 "workflow",
-                f"refusing to allow a GitHub App to create or update workflow `{touched}` without `workflows` permission",
+                f"refusing to allow a GitHub App to create or update workflow `{touched}` "
+                "without `workflows` permission",
             )
     return None
 

@@ -144,7 +144,7 @@ def mergeability(world: World, repo: Repository, item: Issue) -> tuple[bool | No
     pull = item.pull
     assert pull is not None
     if item.state == "closed":
-        return (None, "unknown") if pull.merged_at is None else (None, "unknown")
+        return None, "unknown"
     tried = trial(world, repo, item)
     if tried is None:
         return None, "unknown"

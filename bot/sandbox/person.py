@@ -13,7 +13,6 @@ from bot.sandbox.bare import environment
 from bot.sandbox.model import Issue
 from bot.sandbox.world import World
 
-
 Json = dict[str, Any]
 
 

@@ -149,7 +149,7 @@ async def listening(secret: str = "sandbox-secret") -> AsyncIterator[Listener]: 
         uvicorn.Config(listener, log_level="critical", lifespan="off", ws="none", timeout_graceful_shutdown=1)
     )
     task = asyncio.create_task(server.serve(sockets=[door]))
-    while not server.started:
+    while not server.started:  # noqa: ASYNC110 - uvicorn offers no event
         await asyncio.sleep(0.002)
     try:
         yield listener

@@ -112,7 +112,7 @@ def update_run(call: Call) -> Any:
     run = _run(call)
     if run.app_id != _only_apps(call):
         raise ApiError(
-            403, "Invalid app_id `%d` - check run can only be modified by the GitHub App that created it." % run.app_id
+            403, f"Invalid app_id `{run.app_id}` - check run can only be modified by the GitHub App that created it."
         )
     before = (run.status, run.conclusion)
     _apply(call, run)

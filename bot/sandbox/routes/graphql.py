@@ -93,7 +93,7 @@ def graphql(call: Call) -> Any:
     name = next((word for word in MUTATIONS if re.search(rf"\b{word}\b", query)), None)
     if name is None:
         return {"errors": [{"message": f"This sandbox knows only {', '.join(MUTATIONS)}"}]}
-    given = {key: value for key, value in re.findall(r'(\w+)\s*:\s*"([^"]*)"', query)}
+    given = dict(re.findall(r'(\w+)\s*:\s*"([^"]*)"', query))
     given |= {
         key: str(variables[variable])
         for key, variable in re.findall(r"(\w+)\s*:\s*\$(\w+)", query)
