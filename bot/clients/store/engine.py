@@ -41,7 +41,9 @@ class Database:
                 writing = await connection.execution_options(**{_WRITE: True})
                 async with writing.begin():
                     yield writing
-        except (exc.OperationalError, exc.InterfaceError, exc.TimeoutError, OSError) as error:
+        except (exc.IntegrityError, exc.ProgrammingError, exc.DataError):
+            raise  # a fault of the caller's, or a row that is there already
+        except (exc.DBAPIError, exc.TimeoutError, OSError) as error:
             raise StoreUnavailable(f"the store can't be used: {error}") from error
 
     async def migrate(self) -> None:

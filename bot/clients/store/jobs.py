@@ -218,7 +218,7 @@ async def _enqueue(
     )
     leased = jobs.c.state == JobState.LEASED
     parked = jobs.c.state == JobState.PARKED
-    earlier = sa.case((sa.or_(parked, jobs.c.run_at > due), due), else_=jobs.c.run_at)
+    earlier = sa.case((sa.or_(parked, jobs.c.run_at > due), new.excluded.run_at), else_=jobs.c.run_at)
     statement = new.on_conflict_do_update(
         index_elements=["installation", "repository", "kind", "key"],
         index_where=sa.text("state != 'done'"),
@@ -226,7 +226,7 @@ async def _enqueue(
             "again": leased,
             "again_payload": sa.case((leased, new.excluded.payload), else_=sa.null()),
             "payload": sa.case((leased, jobs.c.payload), else_=new.excluded.payload),
-            "state": sa.case((leased, jobs.c.state), else_=sa.literal(JobState.WAITING, jobs.c.state.type)),
+            "state": sa.case((leased, jobs.c.state), else_=new.excluded.state),
             "attempts": sa.case((parked, 0), else_=jobs.c.attempts),
             "run_at": sa.case((leased, jobs.c.run_at), else_=earlier),
             "updated_at": now,
