@@ -21,8 +21,13 @@ async def register(ctx: Context, job: Job) -> None:
             there |= {(s.installation, s.repository) for s in known if s.installation == installation.id}
             continue
         names = [r.full_name for r in repositories if not r.archived]
+        fresh = [name for name in names if name not in {s.repository for s in known}]
         await ctx.store.save_repositories(installation.id, names, ctx.now())
         there |= {(installation.id, name) for name in names}
+        for name in fresh:  # a first look now, not when the schedule comes round
+            await ctx.store.enqueue(
+                "sweep", "repository", {}, installation=installation.id, repository=name, now=ctx.now()
+            )
     for scope in known:
         if (scope.installation, scope.repository) not in there:
             await ctx.store.drop_repositories(scope.installation, [scope.repository], ctx.now())
