@@ -14,6 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from bot.app.metrics import Metrics
+from bot.app.runner import runner_routes
 from bot.app.webhook import Waker, Webhook
 from bot.clients.queue import QueueUnavailable
 from bot.clients.store import StoreUnavailable
@@ -23,7 +24,7 @@ _PROBE_SECONDS = 3
 
 
 def create_app(context: Context, *, more: Sequence[BaseRoute] = ()) -> Starlette:
-    """The application over an open context; `more` are routes of other parts (runners, pages)."""
+    """The application over an open context; `more` are routes of other parts (the pages)."""
     metrics = Metrics()
     waker = Waker(context.queue)
 
@@ -37,6 +38,7 @@ def create_app(context: Context, *, more: Sequence[BaseRoute] = ()) -> Starlette
             Route("/webhook", Webhook(context, metrics, waker).receive, methods=["POST"]),
             Route("/health", health, methods=["GET"]),
             Route("/metrics", expose, methods=["GET"]),
+            *runner_routes(context),
             *more,
         ],
         lifespan=lifespan,

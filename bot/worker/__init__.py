@@ -155,7 +155,7 @@ class Worker:
 
     async def _handle(self, job: Job) -> None:
         if job.kind == DISPATCH:
-            await dispatch(self.context, job, self._triggers)
+            await dispatch(self.context, job, self._triggers, self._crons)
             self._bell.set()
             return
         handler = self._jobs.get(job.kind)

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.clients.store import Job
+from bot.clients.store import Job, Scope
 from bot.context import Context
 from bot.core.events import Event, parse
-from handlers import Trigger
+from bot.worker.sweep import EVERYWHERE, EVERYWHERE_KEY
+from handlers import Cron, Trigger
 
 # writes of our own come back as these; what they ask for was done when they were written
 _OWN = frozenset({"issue_comment", "issues", "label", "pull_request_review", "pull_request_review_comment", "push"})
 _OWN_PULL_ACTIONS = frozenset({"assigned", "edited", "labeled", "review_requested", "unassigned", "unlabeled"})
-_EVERYWHERE = "all"
 
 
 def matching(*, event: Event, own: bool, triggers: Sequence[Trigger]) -> tuple[Trigger, ...]:
@@ -38,11 +38,10 @@ def echo(event: Event) -> bool:
 
 def key_of(*, trigger: Trigger, event: Event, guid: str) -> str:
     """The job's key: the same for all that may become one job; what stands before "!" runs one at a time."""
-    if not event.repository:
-        return _EVERYWHERE
     if trigger.per == "repository":
         return "repository"
-    return f"{event.subject}!{guid}" if trigger.per == "event" else event.subject
+    subject = event.subject if event.repository else "repository"
+    return f"{subject}!{guid}" if trigger.per == "event" else subject
 
 
 def payload_of(*, event: Event, guid: str, received_at: datetime) -> dict[str, Any]:
@@ -50,6 +49,7 @@ def payload_of(*, event: Event, guid: str, received_at: datetime) -> dict[str, A
     facts: dict[str, Any] = {
         "event": event.event,
         "action": event.action,
+        "installation": event.installation,
         "sender": event.sender.login,
         "sender_type": event.sender.type,
         "number": event.number,
@@ -67,7 +67,18 @@ def payload_of(*, event: Event, guid: str, received_at: datetime) -> dict[str, A
     return known | {"delivery": guid, "received_at": received_at.isoformat()}
 
 
-async def dispatch(context: Context, job: Job, triggers: Sequence[Trigger]) -> int:
+def scopes_of(*, trigger: Trigger, event: Event, known: Sequence[Scope], crons: Sequence[Cron]) -> tuple[Scope, ...]:
+    """Whom the job is for: the event's repository; an event of none concerns all of its installation's, except where
+    the schedule has the kind run once for everything.
+    """
+    if event.repository:
+        return (Scope(event.installation, event.repository),)
+    if any(cron.kind == trigger.kind and not cron.per_repository for cron in crons):
+        return (EVERYWHERE,)
+    return tuple(scope for scope in known if scope.installation == event.installation)
+
+
+async def dispatch(context: Context, job: Job, triggers: Sequence[Trigger], crons: Sequence[Cron]) -> int:
     """Enqueue what the delivery asks for, all of it in one transaction; gives how many jobs."""
     guid = str(job.payload["delivery"])
     delivery = await context.store.delivery(guid)
@@ -80,14 +91,17 @@ async def dispatch(context: Context, job: Job, triggers: Sequence[Trigger]) -> i
         wanted = ()
     payload = payload_of(event=event, guid=guid, received_at=delivery.received_at)
     async with context.store.transaction() as tx:
+        known = await tx.repositories() if wanted and not event.repository else []
         for trigger in wanted:
-            await tx.enqueue(
-                trigger.kind,
-                key_of(trigger=trigger, event=event, guid=guid),
-                payload,
-                installation=event.installation if event.repository else 0,
-                repository=event.repository,
-                now=context.now(),
-            )
+            for scope in scopes_of(trigger=trigger, event=event, known=known, crons=crons):
+                key = key_of(trigger=trigger, event=event, guid=guid) if scope.repository else EVERYWHERE_KEY
+                await tx.enqueue(
+                    trigger.kind,
+                    key,
+                    payload,
+                    installation=scope.installation,
+                    repository=scope.repository,
+                    now=context.now(),
+                )
     context.log.debug("dispatched", guid=guid, delivered=delivery.event, jobs=[trigger.kind for trigger in wanted])
     return len(wanted)

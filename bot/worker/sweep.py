@@ -10,6 +10,7 @@ from bot.context import Context
 from handlers import Cron
 
 EVERYWHERE = Scope(0, "")
+EVERYWHERE_KEY = "all"
 _PREFIX = "cron:"
 
 
@@ -33,7 +34,7 @@ async def enqueue_due(context: Context, crons: Sequence[Cron]) -> int:
         last = await tx.notes_everywhere(_PREFIX)
         due = due_crons(crons=crons, scopes=await tx.repositories(), last=last, now=now)
         for cron, scope in due:
-            key = "repository" if cron.per_repository else "all"
+            key = "repository" if cron.per_repository else EVERYWHERE_KEY
             await tx.enqueue(
                 cron.kind, key, {"cron": True}, installation=scope.installation, repository=scope.repository, now=now
             )
