@@ -37,9 +37,9 @@ def read_file(text: str) -> tuple[Waiver, ...]:
     if document.data is None:
         return ()
     listed = document.data.get("waivers") if isinstance(document.data, dict) else None
-    if not isinstance(document.data, dict) or set(document.data) - {"waivers"} or not isinstance(listed or [], list):
+    items = [] if listed is None else listed
+    if not isinstance(document.data, dict) or set(document.data) - {"waivers"} or not isinstance(items, list):
         raise WaiverFileError(["line 1: the file holds one key, waivers, with a list"])
-    items = listed or []
     if len(items) > _MAX_WAIVERS:
         raise WaiverFileError([f"line 1: {len(items)} waivers are too many, at most {_MAX_WAIVERS}"])
     problems: list[str] = []
