@@ -84,7 +84,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(sandbox: Sandbox, listener: Listener, checkout: Checkout) -> Scene:
+async def scene(sandbox: Sandbox, listener: Listener, checkout: Checkout) -> Scene:
     """The usual cast: org acme (owner olga), dev with write, stan with nothing, App graft."""
     for login in ("olga", "dev", "stan"):
         sandbox.create_user(login, email=f"{login}@example.com")
