@@ -6,7 +6,7 @@ import re
 from datetime import timedelta
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainSerializer, ValidationError
 
 from bot.core.config_problems import ConfigError, Problem, cross_checks, dotted, of_model
 from bot.core.strict_yaml import YamlError, load_yaml
@@ -36,7 +36,12 @@ def _percent(value: object) -> object:
     return value
 
 
-Duration = Annotated[timedelta, BeforeValidator(_duration)]
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    # written as it is read: a suite travels to the runners as JSON
+    PlainSerializer(lambda value: f"{value.total_seconds():.6f}s", when_used="json"),
+]
 Fraction = Annotated[float, BeforeValidator(_percent), Field(ge=0)]
 
 

@@ -1,0 +1,308 @@
+"""The bot's side of the runners' protocol: who a runner is, which run it may have, and what its report counts as.
+
+What a runner says is data to be judged: the outcome is derived again from the tests, against what the store says had to
+run. Everything may be said twice.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from bot.clients.git import FetchError
+from bot.clients.queue import QueueUnavailable
+from bot.clients.store import Run, Runner, RunState
+from bot.context import Context
+from bot.core.joblog import Cause, evidence, infra_text
+from bot.core.types import Level, Outcome
+from bot.core.validation import (
+    PROTOCOL,
+    Environment,
+    Report,
+    RunRequest,
+    Subject,
+    check_manifest,
+    conclude,
+)
+
+LOG_LIMIT = 16 * 1024 * 1024
+_OWN_CANARY = frozenset({"pytest", "lit", "kernels"})
+_ELSEWHERE_FOR = timedelta(minutes=2)
+_ALIVE = timedelta(minutes=5)
+
+
+class Refusal(Exception):
+    """Why a runner does not get what it asks for; `status` is that of HTTP."""
+
+    def __init__(self, status: int, reason: str) -> None:
+        super().__init__(reason)
+        self.status = status
+        self.reason = reason
+
+
+def token_hash(token: str) -> str:
+    """What is stored of a runner's token."""
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+async def authenticate(ctx: Context, token: str) -> Runner:
+    """The runner that holds this token, with no label before it said hello. Raises Refusal(401)."""
+    pairs = ctx.settings.runner_token_pairs()
+    named = [name for name, known in pairs.items() if hmac.compare_digest(known.encode(), token.encode())]
+    runner = await ctx.store.runner_by_token(token_hash(token))
+    if runner is not None and (named or not runner.facts.get("from_settings")):
+        return runner
+    if named:
+        return Runner(name=named[0], token_hash=token_hash(token), labels=())
+    raise Refusal(401, "no runner has this token: name it in GRAFT_RUNNER_TOKENS of the bot, as name=token")
+
+
+async def hello(ctx: Context, runner: Runner, *, protocol: Any, labels: Sequence[str], facts: dict[str, Any]) -> Runner:
+    """Note a runner with its labels. Raises Refusal(426) where it speaks another version."""
+    check_protocol(protocol)
+    known = Runner(
+        name=runner.name,
+        token_hash=runner.token_hash,
+        labels=tuple(dict.fromkeys(labels)),
+        installation=runner.installation,
+        repository=runner.repository,
+        facts={**facts, "from_settings": runner.name in ctx.settings.runner_token_pairs()},
+        seen_at=ctx.now(),
+    )
+    await ctx.store.register_runner(known)
+    return known
+
+
+def check_protocol(protocol: Any) -> None:
+    """Raises Refusal(426) unless the version is ours."""
+    if protocol != PROTOCOL:
+        raise Refusal(426, f"the bot speaks protocol {PROTOCOL}, the runner {protocol!r}: update the older one")
+
+
+async def lease(ctx: Context, runner: Runner, run_id: str) -> RunRequest:
+    """Give a run to the runner. Raises Refusal: 404 unknown, 403 not its labels or repository, 409 taken,
+    410 done, 423 for another machine first, 503 the source can't be fetched now.
+    """
+    run = await _run(ctx, run_id)
+    request = RunRequest.model_validate(run.request)
+    if runner.repository and (runner.repository, runner.installation) != (run.repository, run.installation):
+        raise Refusal(403, f"runner {runner.name} serves {runner.repository} only")
+    lacking = sorted({*request.suite.runner} - {*runner.labels})
+    if lacking:
+        raise Refusal(403, f"runner {runner.name} lacks the label {', '.join(lacking)}")
+    if run.state is RunState.DONE:
+        raise Refusal(410, "the run is done")
+    if await _elsewhere(ctx, run, runner):
+        raise Refusal(423, "the run failed on this machine; another one is asked first")
+    try:
+        await ensure_source(ctx, run)
+    except FetchError as error:
+        raise Refusal(503, f"the source can't be fetched now: {error}") from error
+    seconds = ctx.settings.runner_lease_seconds
+    leased = await ctx.store.lease_run(run_id, runner.name, ctx.now(), seconds)
+    if leased is None:
+        raise Refusal(409, "another runner has it")
+    await ctx.store.runner_seen(runner.name, ctx.now())
+    await _wake_results(ctx, leased)
+    return request.model_copy(
+        update={"attempt": leased.attempt, "lease_seconds": seconds, "heartbeat_seconds": max(0.5, seconds / 4)}
+    )
+
+
+async def heartbeat(ctx: Context, runner: Runner, run_id: str, attempt: int) -> str | None:
+    """Hold the lease on; None while the runner shall go on, else why it has to stop."""
+    run = await _run(ctx, run_id)
+    await ctx.store.runner_seen(runner.name, ctx.now())
+    if run.state is RunState.DONE:
+        return "cancelled" if run.outcome == Outcome.CANCELLED else "the run is done"
+    if run.attempt != attempt or run.runner != runner.name:
+        return "the lease was lost"
+    held = await ctx.store.heartbeat(run_id, runner.name, ctx.now(), ctx.settings.runner_lease_seconds)
+    return None if held else "the lease was lost"
+
+
+def log_path(ctx: Context, run_id: str, attempt: int) -> Path:
+    """Where the log of an attempt is kept."""
+    return Path(ctx.settings.data) / "runs" / run_id / f"{attempt}.log"
+
+
+async def append_log(ctx: Context, runner: Runner, run_id: str, *, attempt: int, offset: int, data: bytes) -> int:
+    """Add a piece of the log at its offset (bytes); gives how much is there, so that a repeat adds nothing twice."""
+    run = await _run(ctx, run_id)
+    if run.runner != runner.name or run.attempt != attempt or run.state is RunState.DONE:
+        raise Refusal(409, "the run is not leased by this runner")
+    return await asyncio.to_thread(_append, log_path(ctx, run_id, attempt), offset, data)
+
+
+def _append(path: Path, offset: int, data: bytes) -> int:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as file:
+        size = file.tell()
+        if offset <= size:
+            file.write(data[size - offset :][: max(0, LOG_LIMIT - size)])
+        return file.tell()
+
+
+async def report(ctx: Context, runner: Runner, run_id: str, body: bytes, *, attempt: int) -> dict[str, Any]:
+    """Take the report of an attempt, once. Raises Refusal(409) where the run is not this runner's to report on."""
+    run = await _run(ctx, run_id)
+    if run.runner != runner.name or run.attempt != attempt:
+        raise Refusal(409, f"attempt {attempt} is not leased by {runner.name}")
+    if run.state is RunState.DONE:
+        return {"recorded": False, "outcome": run.outcome}
+    judged = judge_report(run, RunRequest.model_validate(run.request), body, runner=runner)
+    # a run that the bot cancelled is done by now: one that says cancelled was ended by its runner
+    if judged.outcome in (Outcome.INFRA, Outcome.CANCELLED) and await _again(ctx, run, runner):
+        return {"recorded": True, "outcome": judged.outcome.value, "again": True}
+    done = await ctx.store.finish_run(
+        run_id,
+        outcome=judged.outcome.value,
+        report=judged.model_dump(mode="json"),
+        now=ctx.now(),
+        runner=runner.name,
+    )
+    if done is not None:
+        await _wake_results(ctx, done)
+    return {"recorded": done is not None, "outcome": judged.outcome.value}
+
+
+def judge_report(run: Run, request: RunRequest, body: bytes, *, runner: Runner) -> Report:
+    """The report as it counts: of this run, no better than its tests say; an invalid one is `infra` with the reason."""
+    try:
+        said = Report.model_validate_json(body)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        return _invalid(run, request, runner, f"the report is not valid: {where}: {first['msg']}")
+    subject = (said.subject.repository, said.subject.commit, said.level.value, said.suite, said.run_id)
+    if subject != (run.repository, run.sha, run.level, run.suite, run.id):
+        return _invalid(run, request, runner, "the report is about something else than the run that was leased")
+    manifest = check_manifest(expected=request.expected, skipped_before=request.skipped_before, tests=said.tests)
+    canary = said.manifest.canary
+    if canary is None and (said.harness in _OWN_CANARY or request.suite.canary is not None):
+        canary = False
+    manifest = manifest.model_copy(update={"canary": canary})
+    outcome, why = conclude(
+        claimed=said.outcome,
+        tests=said.tests,
+        measurements=len(said.measurements),
+        manifest=manifest,
+        exit_code=said.exit_code,
+    )
+    outcome, why = _infra(said, outcome, why)
+    reason = "; ".join(dict.fromkeys(part for part in (said.reason, why) if part and part not in said.reason[:-1]))
+    return said.model_copy(
+        update={"manifest": manifest, "outcome": outcome, "reason": reason or said.reason, "attempt": run.attempt}
+    )
+
+
+def _infra(said: Report, outcome: Outcome, why: str) -> tuple[Outcome, str]:
+    """A failure that is the machine's: no test failed and the log says so, or every failed test does."""
+    if outcome is not Outcome.FAILED:
+        return outcome, why
+    failures = said.failures
+    if not failures:
+        shown = evidence(said.log_tail.encode())
+        if shown is not None and shown.cause is Cause.INFRA:
+            return Outcome.INFRA, shown.line
+    elif all(infra_text(test.message) for test in failures):
+        return Outcome.INFRA, f"all {len(failures)} failures are the machine's: {failures[0].message.strip()[-200:]}"
+    return outcome, why
+
+
+def _invalid(run: Run, request: RunRequest, runner: Runner, reason: str) -> Report:
+    started = run.started_at or run.queued_at
+    return Report(
+        run_id=run.id,
+        attempt=run.attempt,
+        subject=Subject(repository=run.repository, commit=run.sha, base=request.base),
+        level=Level(run.level),
+        suite=run.suite,
+        harness=request.suite.harness,
+        environment=Environment(runner=runner.name, labels=runner.labels),
+        started_at=started,
+        finished_at=started,
+        outcome=Outcome.INFRA,
+        reason=reason,
+    )
+
+
+async def may_read(ctx: Context, runner: Runner, repository: str) -> bool:
+    """Whether the runner may read a repository's source now: while it has a run of that repository."""
+    runs = await ctx.store.runs(repository, states=(RunState.LEASED,))
+    return any(run.runner == runner.name for run in runs)
+
+
+async def ensure_source(ctx: Context, run: Run) -> None:
+    """See to it that the mirror holds the run's commit under a ref of its own. Raises FetchError."""
+    git = ctx.mirror(run.repository)
+    if await asyncio.to_thread(git.resolve, f"{run.sha}^{{commit}}") is not None:
+        return
+    repository = ctx.github.repository(run.installation, run.repository)
+    token = await repository.token()
+    try:
+        await asyncio.to_thread(git.fetch, repository.git_url, [f"+{run.sha}:refs/graft/source/{run.sha}"], token=token)
+    except FetchError:
+        if run.number is None:
+            raise
+        pull = f"+refs/pull/{run.number}/head:refs/graft/pull/{run.number}"
+        await asyncio.to_thread(git.fetch, repository.git_url, [pull], token=token)
+    if await asyncio.to_thread(git.resolve, f"{run.sha}^{{commit}}") is None:
+        raise FetchError("missing", f"{run.sha} is not in {run.repository} any more")
+
+
+async def _run(ctx: Context, run_id: str) -> Run:
+    run = await ctx.store.run(run_id)
+    if run is None:
+        raise Refusal(404, f"there is no run {run_id}")
+    return run
+
+
+async def _again(ctx: Context, run: Run, runner: Runner) -> bool:
+    """Queue the run anew after trouble with the machine, while its suite's `retries` allow; True where done."""
+    request = RunRequest.model_validate(run.request)
+    if run.attempt > request.suite.retries or run.deadline <= ctx.now():
+        return False
+    value = {"runner": runner.name, "at": ctx.now().timestamp()}
+    await ctx.store.put_note(run.installation, run.repository, f"infra:{run.id}", value, ctx.now())
+    again = await ctx.store.requeue_run(run.id, ctx.now())
+    if again is None:
+        return False
+    try:
+        await ctx.queue.push_run(again.label, again.id, again.repository, again.sha, again.suite, attempt=again.attempt)
+    except QueueUnavailable as error:
+        ctx.log.warning("run not offered again yet", run=run.id, error=str(error))
+    await _wake_results(ctx, again)
+    return True
+
+
+async def _elsewhere(ctx: Context, run: Run, runner: Runner) -> bool:
+    """Whether the run's trouble was on this machine and another of its label may take it soon."""
+    if run.attempt == 1:
+        return False
+    note = await ctx.store.note(run.installation, run.repository, f"infra:{run.id}")
+    now = ctx.now()
+    if not note or note.get("runner") != runner.name or now.timestamp() - note["at"] > _ELSEWHERE_FOR.total_seconds():
+        return False
+    others = [other for other in await ctx.store.runners() if other.name != runner.name and run.label in other.labels]
+    return any(other.seen_at is not None and now - other.seen_at < _ALIVE for other in others)
+
+
+async def _wake_results(ctx: Context, run: Run) -> None:
+    kind, key = ("results", f"#{run.number}") if run.number is not None else ("triage", "trunk")
+    await ctx.store.enqueue(
+        kind,
+        key,
+        {"number": run.number, "sha": run.sha},
+        installation=run.installation,
+        repository=run.repository,
+        now=ctx.now(),
+    )
+    await ctx.queue.wake()
