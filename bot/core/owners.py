@@ -52,6 +52,10 @@ class People:
         name = plain(login)
         return any(name == plain(owner) or name in self.teams.get(plain(owner), ()) for owner in owners)
 
+    def asked_about(self, owner: str) -> bool:
+        """True where GitHub was asked about this login or team, whatever it answered."""
+        return plain(owner) in (self.teams if "/" in owner else self.permissions)
+
     def knows(self, owner: str) -> bool:
         """True where a login may read the fork, or a team is there and not empty."""
         return bool(self.teams.get(plain(owner))) if "/" in owner else self.at_least(owner, "read")

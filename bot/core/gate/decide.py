@@ -22,7 +22,7 @@ from bot.core.gate.facts import (
 )
 from bot.core.gate.levels import bystander, level_reason, node
 from bot.core.gate.required import Required, required
-from bot.core.owners import areas_of, owners_of, plain
+from bot.core.owners import People, areas_of, owners_of, plain
 from bot.core.signoff import declared
 from bot.core.types import Decision, Level
 from bot.core.waivers import JudgedWaiver, WaiverState
@@ -186,7 +186,7 @@ def _reviews(config: Config, facts: GateFacts, needs: Required) -> list[GateReas
         return [GateReason(_CODES.REVIEW, "reviews", Decision.BLOCK, text, ("maintainers",), "/retry")]
     leaves = []
     against = {r.login for r in facts.reviews if r.state is ReviewState.CHANGES_REQUESTED}
-    for login in sorted(name for name in against if facts.people.can_write(name)):
+    for login in sorted(name for name in against if _may_hold(facts.people, name)):
         text = f"{login} asked for changes"
         leaves.append(
             GateReason(_CODES.REVIEW, login, Decision.BLOCK, text, (login,), "a new review, or its dismissal")
@@ -194,6 +194,11 @@ def _reviews(config: Config, facts: GateFacts, needs: Required) -> list[GateReas
     if needs.reviewers_of is not None:
         leaves += [_approval(config, facts, area) for area in needs.reviewers_of or ("",)]
     return [node(_CODES.ROOT, "reviews", "Reviews", leaves)] if leaves else []
+
+
+def _may_hold(people: People, login: str) -> bool:
+    """Those who may write hold a change up, and those of whom it is not known."""
+    return people.can_write(login) or not people.asked_about(login)
 
 
 def _approval(config: Config, facts: GateFacts, area: str) -> GateReason:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from bot.core.config import Config, Suite
 from bot.core.gate.facts import GateFacts, GateReason, PullFact, ReasonCode, RunState, SuiteResult
-from bot.core.owners import areas_of, owners_of, plain
+from bot.core.owners import areas_of, owners_of
 from bot.core.types import Decision, Level, Outcome
 from bot.core.waivers import Failure, JudgedWaiver, WaiverState
 
@@ -175,9 +175,10 @@ def exemption(failure: Failure, facts: GateFacts, touched: Sequence[str]) -> str
 
 
 def bystander(judged: JudgedWaiver, pull: PullFact, touched: Sequence[str], facts: GateFacts) -> bool:
-    """True where a lapsed waiver of the fork's file is somebody else's."""
+    """True where a lapsed waiver of the fork's file is somebody else's; an unknown team may be anybody."""
     if judged.state is not WaiverState.LAPSED or judged.waiver.head is not None:
         return False
     owner = judged.waiver.owner
-    mine = plain(pull.author) == plain(owner) or facts.people.is_one_of(pull.author, (owner,))
+    unknown = "/" in owner and not facts.people.asked_about(owner)
+    mine = unknown or facts.people.is_one_of(pull.author, (owner,))
     return not mine and not set(touched) & set(judged.areas)
