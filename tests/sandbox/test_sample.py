@@ -9,12 +9,14 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
 
 from bot.core.config import Config
 from bot.core.types import Level
+from bot.core.validation import Measurement
 from bot.sandbox.sample import Sample, build, person_commit
 from bot.sandbox.sample.__main__ import main
 from bot.sandbox.sample.history import Change, Writer, at, overwrite, remove, replace, write
@@ -129,6 +131,28 @@ def test_lit_tests_pass_at_the_forks_tip(sample: Sample, tree: Tree, tmp_path: P
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "Passed: 4" in done.stdout
+
+
+def test_tools_write_results(sample: Sample, tree: Tree, tmp_path: Path) -> None:
+    """The kernels compile for both targets without a GPU, and the measurements are values that a report takes."""
+    pytest.importorskip("triton")
+    tree.at(sample.fork_tip)
+    environment = {**os.environ, "GRAFT_RESULTS": str(tmp_path / "results.json"), "TRITON_CACHE_DIR": str(tmp_path)}
+
+    def results(*command: str) -> dict[str, list[dict[str, Any]]]:
+        subprocess.run([sys.executable, *command], cwd=tree.path, env=environment, check=True, capture_output=True)
+        found: dict[str, list[dict[str, Any]]] = json.loads((tmp_path / "results.json").read_text())
+        assert all(Measurement.model_validate(one) for one in found["measurements"])
+        return found
+
+    compiled = results("tools/compile_kernels.py", "tilec/kernels", "third_party/tlx/kernels")
+    kernels = ["persistent_sum", "matmul", "softmax", "vector_add"]
+    assert [test["id"].split("::")[1] for test in compiled["tests"]] == [
+        f"{kernel}[{target}]" for kernel in kernels for target in ("cuda:90", "hip:gfx942")
+    ]
+    assert {test["outcome"] for test in compiled["tests"]} == {"passed"}
+    measured = {one["metric"] for one in results("tools/measure.py")["measurements"]}
+    assert measured == {"compile_ms", "ops_after_passes", "llvm_lines"}
 
 
 ALONE = {

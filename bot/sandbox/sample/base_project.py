@@ -147,7 +147,7 @@ if not pinned.startswith(LLVM_REVISION):
 '''
 
 MEASURE = '''
-"""Measures the compiler and writes what it found as JSON: {"metrics": {name: {"unit": .., "samples": [..]}}}."""
+"""Measures the compiler; writes {"measurements": [{"metric", "unit", "samples"}]} as JSON."""
 
 import argparse
 import json
@@ -176,26 +176,93 @@ def polynomial(degree):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, default=Path(os.environ.get("GRAFT_METRICS", "metrics.json")))
-    parser.add_argument("--samples", type=int, default=5)
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("GRAFT_RESULTS", "metrics.json")))
+    parser.add_argument("--samples", type=int, default=9)
     options = parser.parse_args()
-    seconds = []
+    milliseconds = []
     for _ in range(options.samples):
         fn = polynomial(40)
         start = time.perf_counter()
         run_passes(fn)
-        seconds.append(time.perf_counter() - start)
-    metrics = {
-        "compile_ms": {"unit": "ms", "samples": [1000 * value for value in seconds]},
-        "ops_after_passes": {"unit": "ops", "samples": [len(fn.body)]},
-        "llvm_lines": {"unit": "lines", "samples": [lower(fn).count("\\\\n")]},
-    }
-    options.out.write_text(json.dumps({"metrics": metrics}, indent=2))
+        milliseconds.append(1000 * (time.perf_counter() - start))
+    measurements = [
+        {"metric": "compile_ms", "unit": "ms", "samples": milliseconds},
+        {"metric": "ops_after_passes", "unit": "ops", "samples": [len(fn.body)]},
+        {"metric": "llvm_lines", "unit": "lines", "samples": [len(lower(fn).splitlines())]},
+    ]
+    options.out.write_text(json.dumps({"measurements": measurements}, indent=2))
 
 
 if __name__ == "__main__":
     main()
-'''.replace("\\\\n", "\\n")
+'''
+
+COMPILE_KERNELS = '''
+"""Compiles the Triton kernels under some folders for each target, without a GPU; writes tests and sizes as JSON."""
+
+import argparse
+import importlib
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+root = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(root))
+
+from tilec.target import parse_target  # noqa: E402
+
+
+def compile_one(function, entry, target):
+    import triton
+    from triton.backends.compiler import GPUTarget
+    from triton.compiler import ASTSource
+
+    arch = int(target.arch) if target.arch.isdigit() else target.arch
+    source = ASTSource(fn=function, signature=entry["signature"], constexprs=entry["constexprs"])
+    return triton.compile(source, target=GPUTarget(target.backend, arch, target.warp_size))
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--target", action="append", help="may be given often; cuda:90 and hip:gfx942 by default")
+    parser.add_argument("--out", type=Path, default=Path(os.environ.get("GRAFT_RESULTS", "kernels.json")))
+    options = parser.parse_args()
+    targets = [parse_target(text) for text in options.target or ["cuda:90", "hip:gfx942"]]
+    tests, sizes = [], []
+    for path in sorted(path for folder in options.folders for path in (root / folder).glob("[!_]*.py")):
+        name = path.relative_to(root).with_suffix("").as_posix().replace("/", ".")
+        module = importlib.import_module(name)
+        for entry in module.COMPILE:
+            for target in targets:
+                test = {"id": f"{name}::{entry['kernel']}[{target}]", "outcome": "passed", "message": ""}
+                start = time.perf_counter()
+                try:
+                    compiled = compile_one(getattr(module, entry["kernel"]), entry, target)
+                except Exception:
+                    test |= {"outcome": "failed", "message": traceback.format_exc()}
+                else:
+                    sizes.append(
+                        {
+                            "metric": "shared_bytes",
+                            "unit": "bytes",
+                            "kernel": entry["kernel"],
+                            "target": str(target),
+                            "samples": [compiled.metadata.shared],
+                        }
+                    )
+                tests.append(test | {"duration": time.perf_counter() - start})
+                print(test["outcome"], test["id"], test["message"], flush=True)
+    options.out.write_text(json.dumps({"tests": tests, "measurements": sizes}, indent=2))
+    return 0 if tests and all(test["outcome"] == "passed" for test in tests) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+'''
 
 BASE: tuple[Change, ...] = (
     Change(
@@ -308,10 +375,10 @@ BASE: tuple[Change, ...] = (
         ),
     ),
     Change(
-        "Measure the compiler (#71)\n",
+        "Measure the compiler, and compile the kernels without a GPU (#71)\n",
         OLU,
         at(10, 26, 17),
-        (write("tools/measure.py", MEASURE),),
+        (write("tools/measure.py", MEASURE), write("tools/compile_kernels.py", COMPILE_KERNELS)),
         role="base",
     ),
 )

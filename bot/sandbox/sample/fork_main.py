@@ -15,7 +15,7 @@ GRAFT_YML = """
 # What Graft does for this fork. See the project's documentation for each key.
 upstream: {repository: acme/tilec, branch: main}
 fork: {branch: main}
-mode: propose
+mode: act
 default_owner: acme-fork/compiler
 
 ingest:
@@ -54,14 +54,14 @@ validation:
     - {suite: unit, harness: pytest, run: [python, -m, pytest, tests/unit], runner: [default], area: core, timeout: 5m}
     - {suite: tlx, harness: pytest, run: [python, -m, pytest, third_party/tlx/tests], runner: [default], area: tlx,
        timeout: 5m}
-    - {suite: kernel-compile, harness: kernels, run: [tilec/kernels, third_party/tlx/kernels], runner: [default],
-       area: kernels, timeout: 10m}
+    - {suite: kernel-compile, harness: command, runner: [default], area: kernels, timeout: 10m,
+       run: [python, tools/compile_kernels.py, tilec/kernels, third_party/tlx/kernels]}
   l2:
     - {suite: unit-full, harness: pytest, run: [python, -m, pytest, tests/unit, third_party/tlx/tests],
        runner: [default], area: core, timeout: 10m}
     - {suite: compiler-metrics, harness: command, run: [python, tools/measure.py], runner: [default], area: core,
        timeout: 5m, metrics: [compile_ms, ops_after_passes, llvm_lines],
-       budget: {default: {regression: 25%}, kernels: {ops_after_passes: {regression: 0%}}}}
+       budget: {default: {regression: 100%}, kernels: {ops_after_passes: {regression: 0%}}}}
   l3:
     - {suite: ranking-model, area: core, metrics: [ne, qps], manual: true}
 
