@@ -75,9 +75,7 @@ class UserClient:
         """React to a comment."""
         await self._repo("POST", repository, f"issues/comments/{comment_id}/reactions", {"content": content})
 
-    async def open_issue(
-        self, repository: str, title: str, body: str = "", *, labels: list[str] | None = None
-    ) -> Json:
+    async def open_issue(self, repository: str, title: str, body: str = "", *, labels: list[str] | None = None) -> Json:
         """Open an issue."""
         return await self._json("POST", repository, "issues", {"title": title, "body": body, "labels": labels or []})
 

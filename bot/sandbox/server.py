@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import json
 import re
+import traceback
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -26,10 +27,6 @@ from bot.sandbox.world import World
 _NUMERIC = ("_id", "_number")
 _GREEDY = frozenset({"path", "ref", "branch", "basehead", "name"})
 MAX_BODY = 25_000_000
-
-
-class ConnectionReset(Exception):
-    """The fault `reset`: the connection ends without an answer."""
 
 
 def api(world: World) -> Starlette:
@@ -85,7 +82,9 @@ class Endpoint:
             response = _response(Reply({"message": "Server Error"}, 502))
         self.world.requests.append((request.method, path, response.status_code))
         if fault is not None and fault.kind == "reset":
-            raise ConnectionReset
+            # a promise of a body that never comes: the server closes the connection under the client
+            await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"1")]})
+            return
         await response(scope, receive, send)
 
     def _answer(self, request: Request, path: str, raw: bytes) -> Response:
@@ -102,10 +101,13 @@ class Endpoint:
                 )
                 raise ApiError(403, message)
             call = self._call(request, actor, path, raw)
-            result = self.operation.handler(call)
-            reply = self._reply(call, result)
+            reply = self._reply(call, self.operation.handler(call))
         except ApiError as error:
             reply = Reply(error.body(), error.status, error.headers)
+        except Exception:  # our own fault: told loudly, to the caller and to the tests
+            said = f"{self.operation.method} {path} broke: {traceback.format_exc()}"
+            self.world.violations.append(said)
+            return _response(Reply({"message": f"The sandbox is at fault: {said}"}, 500))
         reply = self._held(reply)
         reply.headers = {**limits, **reply.headers}
         return _conditional(request, reply, actor)

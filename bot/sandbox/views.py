@@ -247,7 +247,13 @@ def merge_box(world: World, repo: Repository, item: Issue) -> MergeBox | None:
     for run in sorted(runs, key=lambda run: (run.name not in required, run.name)):
         link = f"/{repo.full_name}/runs/{run.id}"
         needs.append(
-            Need(check_state(run), run.name, run.title or run.conclusion or run.status, link, run.name in required)
+            Need(
+                check_state(run),
+                run.name,
+                run.title or (run.conclusion or run.status).replace("_", " "),
+                link,
+                run.name in required,
+            )
         )
     for status in checks.latest_statuses(repo, pull.head_sha):
         state = {"success": "passed", "pending": "pending"}.get(status.state, "failed")
