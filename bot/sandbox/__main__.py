@@ -9,6 +9,7 @@ import signal
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 
 def main() -> int:
@@ -23,20 +24,21 @@ def main() -> int:
     options = parser.parse_args()
     root = options.root or Path(tempfile.mkdtemp(prefix="sandbox-"))
     try:
-        return asyncio.run(_serve(root, options.port, options.world, as_json=options.json))
+        wanted = json.loads(options.world.read_text()) if options.world is not None else {}
+        return asyncio.run(_serve(root, options.port, wanted, as_json=options.json))
     except (OSError, ValueError, LookupError) as error:
         print(f"sandbox: {error}", file=sys.stderr)
         return 2
 
 
-async def _serve(root: Path, port: int, world: Path | None, *, as_json: bool) -> int:
+async def _serve(root: Path, port: int, wanted: dict[str, Any], *, as_json: bool) -> int:
     from bot.sandbox.driver import Sandbox
     from bot.sandbox.setup import set_up
 
     sandbox = Sandbox(root)
     await sandbox.start(port)
     try:
-        made = set_up(sandbox, json.loads(world.read_text())) if world is not None else {}
+        made = set_up(sandbox, wanted)
         if as_json:
             print(json.dumps({"url": sandbox.url, "api": sandbox.api_url, "root": str(root), **made}), flush=True)
         else:

@@ -19,6 +19,28 @@ _FORMAT = "%H%x1f%T%x1f%P%x1f%an%x1f%ae%x1f%aI%x1f%cn%x1f%ce%x1f%cI%x1f%B"
 _STATUS = {"A": "added", "D": "removed", "M": "modified", "R": "renamed", "C": "copied", "T": "changed"}
 
 
+_CONFIG = """
+[http]
+	receivepack = true
+[uploadpack]
+	allowAnySHA1InWant = true
+	allowFilter = true
+[gc]
+	auto = 0
+[receive]
+	autogc = false
+	denyDeleteCurrent = ignore
+[transfer]
+	hideRefs = refs/internal
+[core]
+	logAllRefUpdates = false
+[diff]
+	renameLimit = 20000
+[merge]
+	renameLimit = 20000
+"""
+
+
 class GitFailure(Exception):
     """Git said no."""
 
@@ -92,20 +114,8 @@ class Bare:
             capture_output=True,
             env=environment(),
         )
-        for name, value in {
-            "http.receivepack": "true",
-            "uploadpack.allowAnySHA1InWant": "true",
-            "uploadpack.allowFilter": "true",
-            "gc.auto": "0",
-            "receive.autogc": "false",
-            "receive.advertisePushOptions": "false",
-            "transfer.hideRefs": "refs/internal",
-            "core.logAllRefUpdates": "false",
-            "diff.renameLimit": "20000",
-            "merge.renameLimit": "20000",
-            "receive.denyDeleteCurrent": "ignore",
-        }.items():
-            bare.run("config", name, value)
+        with (path / "config").open("a", encoding="utf-8") as config:
+            config.write(_CONFIG)
         if source is not None:
             bare.run(
                 "fetch",
