@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from bot.clients.git import FileChange, Git, ObjectMissing
@@ -93,10 +93,14 @@ def survey(
     versions: UpstreamVersions,
     until: int | None = None,
     words: WordIndex | None = None,
+    known: dict[str, FileDivergence] | None = None,
     cache: FootprintCache | None = None,
     progress: Progress | None = None,
 ) -> Divergence:
-    """What the commit or tree `fork` holds of its own against all that upstream ever had (`until` as in `of`)."""
+    """What the commit or tree `fork` holds of its own against all that upstream ever had (`until` as in `of`).
+
+    `words` and `known` carry over from one survey to the next what has not changed.
+    """
     tree = {entry.path: entry.oid for entry in git.list_tree(fork) if entry.mode in _FILE_MODES}
     wanted: dict[str, tuple[str, tuple[str, ...]]] = {}
     files: dict[str, FileDivergence] = {}
@@ -107,8 +111,8 @@ def survey(
     for path in versions.base:
         if path not in tree and not versions.deleted(path, until=until):
             files[path] = FileDivergence(path, "removed")
-    files |= _files(git, wanted, cache, progress)
-    return Divergence(files=files, words=(words or WordIndex(git, cache)).of(fork))
+    files |= _files(git, wanted, {} if known is None else known, cache, progress)
+    return Divergence(files=files, words=(words or WordIndex(git, cache)).of(fork), size=len(tree))
 
 
 class WordIndex:
@@ -120,8 +124,8 @@ class WordIndex:
         self._tree: dict[str, str] = {}
         self._counts: Counter[str] = Counter()
 
-    def of(self, commit: str) -> Set[str]:
-        """The words of the commit's (or tree's) code: a view that the next call changes."""
+    def of(self, commit: str) -> Mapping[str, int]:
+        """The words of the commit's (or tree's) code and how many files hold each; the next call changes the answer."""
         tree = {e.path: e.oid for e in self._git.list_tree(commit) if e.mode in _FILE_MODES}
         gone = [(path, oid) for path, oid in self._tree.items() if tree.get(path) != oid]
         come = [(path, oid) for path, oid in tree.items() if self._tree.get(path) != oid]
@@ -135,7 +139,7 @@ class WordIndex:
             for words in self._words(portion):
                 self._counts.update(words)
         self._tree = tree
-        return self._counts.keys()
+        return self._counts
 
     def _words(self, files: Sequence[tuple[str, str]]) -> Iterator[list[str]]:
         keys = {file: f"words:{GRAMMAR_VERSION}:{language_of(file[0]).value}:{file[1]}" for file in files}
@@ -172,18 +176,21 @@ def blobs_of(git: Git, oids: Sequence[str]) -> dict[str, bytes]:
 def _files(
     git: Git,
     wanted: Mapping[str, tuple[str, tuple[str, ...]]],
+    known: dict[str, FileDivergence],
     cache: FootprintCache | None,
     progress: Progress | None,
 ) -> dict[str, FileDivergence]:
     keys = {path: divergence_key(path, oid, theirs) for path, (oid, theirs) in wanted.items()}
-    kept = cache.get_many(list(keys.values())) if cache else {}
-    found = {path: decode_file(kept[key]) for path, key in keys.items() if key in kept}
+    kept = cache.get_many([key for key in keys.values() if key not in known]) if cache else {}
+    known |= {key: decode_file(raw) for key, raw in kept.items()}
+    found = {path: known[key] for path, key in keys.items() if key in known}
     missing = sorted(path for path in wanted if path not in found)
     for count, path in enumerate(missing, 1):
         oid, theirs = wanted[path]
         blobs = blobs_of(git, [oid, *theirs])
         there = [blobs[version] for version in theirs if version in blobs]
         found[path] = file_divergence(path=path, fork=blobs.get(oid, b""), upstream=there)
+        known[keys[path]] = found[path]
         if cache:
             cache.put_many({keys[path]: encode_file(found[path])})
         if progress:

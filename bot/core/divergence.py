@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 
@@ -72,17 +72,29 @@ class Divergence:
     """All that the fork holds of its own at one commit.
 
     `files` has only files that differ from each of upstream's versions; a file that is merely behind is not in it.
-    `words` are all identifiers in the code of the fork's tree: a name that is not among them is nowhere in the fork.
+    `words` are all identifiers in the code of the fork's tree, with the number of files that hold each (a set counts
+    one): a name that is not among them is nowhere in the fork. `size` is the number of files in that tree.
     """
 
-    def __init__(self, *, files: Mapping[str, FileDivergence], words: Set[str]) -> None:
+    def __init__(
+        self, *, files: Mapping[str, FileDivergence], words: Mapping[str, int] | Set[str], size: int = 0
+    ) -> None:
         self.files = files
-        self.words = words
-        self._changed: dict[str, list[str]] = {}
-        self._resigned: dict[str, list[str]] = {}
-        self._uses: dict[str, list[Use]] = {}
-        for path in sorted(files):
-            self._index(files[path])
+        self.size = size
+        self._counts: Mapping[str, int] = words if isinstance(words, Mapping) else dict.fromkeys(words, 1)
+        self._uses: dict[str, tuple[Use, ...]] = {}
+        self._users = sorted((path, file.uses, file.own) for path, file in files.items() if file.uses)
+        self._names = _named(files.values(), lambda file: file.changed | file.removed)
+        self._signatures = _named(files.values(), lambda file: file.resigned | file.removed)
+
+    @property
+    def words(self) -> Set[str]:
+        """All identifiers in the code of the fork's tree."""
+        return self._counts.keys()
+
+    def files_with(self, name: str) -> int:
+        """How many files of the fork hold the identifier."""
+        return self._counts.get(name, 0)
 
     @property
     def paths(self) -> Set[str]:
@@ -91,28 +103,26 @@ class Divergence:
 
     def changed(self, name: str) -> Sequence[str]:
         """The paths where the fork defines `name` (short, or an alias) differently from upstream, or lost it."""
-        return self._changed.get(name, ())
+        return self._names.get(name, ())
 
     def resigned(self, name: str) -> Sequence[str]:
         """The paths where the fork gives `name` another signature, or lost it."""
-        return self._resigned.get(name, ())
+        return self._signatures.get(name, ())
 
     def uses(self, name: str) -> Sequence[Use]:
         """The places in the fork's own code that refer to `name`, by path."""
-        return self._uses.get(name, ())
+        if name not in self._uses:
+            self._uses[name] = tuple(Use(path, uses[name], own) for path, uses, own in self._users if name in uses)
+        return self._uses[name]
 
-    @property
-    def used(self) -> Set[str]:
-        """Every name that the fork's own code refers to."""
-        return self._uses.keys()
 
-    def _index(self, file: FileDivergence) -> None:
-        for name in set(file.names_of(file.changed | file.removed)):
-            self._changed.setdefault(name, []).append(file.path)
-        for name in set(file.names_of(file.resigned | file.removed)):
-            self._resigned.setdefault(name, []).append(file.path)
-        for name, line in (file.uses or {}).items():
-            self._uses.setdefault(name, []).append(Use(file.path, line, file.own))
+def _named(files: Iterable[FileDivergence], symbols: Callable[[FileDivergence], Iterable[str]]) -> dict[str, list[str]]:
+    """The paths by the short names and aliases of the symbols that are asked for."""
+    found: dict[str, list[str]] = {}
+    for file in sorted(files, key=lambda f: f.path):
+        for name in set(file.names_of(symbols(file))):
+            found.setdefault(name, []).append(file.path)
+    return found
 
 
 def file_divergence(*, path: str, fork: bytes | None, upstream: Sequence[bytes]) -> FileDivergence:

@@ -1,19 +1,35 @@
-"""Why an upstream commit is safe, near the fork's own, or risky: typed reasons with evidence and learned weights."""
+"""Why an upstream commit is safe, near the fork's own, or risky: typed reasons with evidence and learned weights.
+
+A reason's weight is the chance (0 to 1) that it alone makes work by hand; the chances of several join as independent
+ones do. What history can't teach (a rule of the fork's file, a revert without its target) weighs what is fixed here.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field
+from math import exp
 
 from bot.core.config import Ingest
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint
-from bot.core.types import Reason, Verdict
+from bot.core.paths import matches, matches_name
+from bot.core.signals import signals, toolchain_pins
+from bot.core.types import Reason, ReasonKind, Verdict
+from bot.core.weights import BASE, SAFE_BELOW, WATCH_BELOW, WEIGHTS
+
+_CERTAIN = 1.0
+_STRONG = 0.9
+_NEVER_SAFE = 0.15  # what can't be read, or is too large to be, is never called safe
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What the trial pick said: clean, empty or conflict; `paths` in conflict; `no_effect`: only paths the fork deleted."""
+    """What the trial pick said: clean, empty or conflict, with the paths in conflict.
+
+    `no_effect`: the change is empty only since the fork deleted what it touches.
+    """
 
     kind: str
     conflicts: tuple[str, ...] = ()
@@ -31,7 +47,10 @@ class Unlanded:
 
 @dataclass(frozen=True, slots=True)
 class RevertFacts:
-    """For a revert (or reland): the targets found, and of those the ones the fork has not landed; `known` False: none found."""
+    """For a revert or reland: the targets found, and of those the ones the fork has not landed.
+
+    `known` is False where none was found.
+    """
 
     targets: tuple[str, ...] = ()
     unlanded: tuple[str, ...] = ()
@@ -47,17 +66,112 @@ def assess(
     ingest: Ingest | None = None,
     unlanded: Unlanded | None = None,
     revert: RevertFacts | None = None,
-    upstream_words: frozenset[str] | None = None,
+    upstream_words: Set[str] | None = None,
 ) -> tuple[Reason, ...]:
-    """The reasons, heaviest first; INDEPENDENT alone where nothing speaks against it."""
-    raise NotImplementedError
+    """The reasons, heaviest first; INDEPENDENT alone where nothing speaks against it.
+
+    `upstream_words`: the identifiers of upstream's tree before the commit, where they are known.
+    """
+    found = [
+        *_of_trial(trial),
+        *_of_rules(footprint, ingest or Ingest()),
+        *_of_revert(revert),
+        *_leaning(footprint, divergence, unlanded or Unlanded(), upstream_words),
+        *_unreadable(footprint, ingest or Ingest()),
+        *(
+            Reason(s.kind, s.text, s.evidence, _weight(WEIGHTS.get(s.name, 0.0) * s.size))
+            for s in signals(footprint, divergence)
+        ),
+    ]
+    if not found:
+        return (
+            Reason(
+                ReasonKind.INDEPENDENT, "touches nothing of the fork's own, and nothing of that uses what it changes"
+            ),
+        )
+    return tuple(sorted(found, key=lambda reason: (-reason.weight, reason.kind.value, reason.text)))
 
 
 def verdict(reasons: Sequence[Reason], trial: Trial) -> Verdict:
-    """What the reasons come to."""
-    raise NotImplementedError
+    """What the reasons come to; the trial pick decides first."""
+    if trial.kind == "conflict":
+        return Verdict.CONFLICT
+    if trial.kind == "empty":
+        return Verdict.EMPTY
+    chance = chance_of_hand_work(reasons)
+    if chance < SAFE_BELOW:
+        return Verdict.SAFE
+    return Verdict.WATCH if chance < WATCH_BELOW else Verdict.RISKY
 
 
 def chance_of_hand_work(reasons: Sequence[Reason]) -> float:
-    """How likely (0 to 1) the pick needs a change by hand, as learned from history."""
-    raise NotImplementedError
+    """How likely (0 to 1) the pick needs a change by hand."""
+    unchanged = exp(-BASE)
+    for reason in reasons:
+        unchanged *= 1 - reason.weight
+    return 1 - unchanged
+
+
+def _weight(hazard: float) -> float:
+    return round(1 - exp(-hazard), 4)
+
+
+def _of_trial(trial: Trial) -> Iterator[Reason]:
+    if trial.kind == "conflict":
+        yield Reason(ReasonKind.CONFLICT, "does not merge with the fork", trial.conflicts, _CERTAIN)
+    elif trial.kind == "empty" and trial.no_effect:
+        yield Reason(ReasonKind.NO_EFFECT, "changes only files that the fork deleted")
+    elif trial.kind == "empty":
+        yield Reason(ReasonKind.ALREADY_THERE, "the fork holds this change already")
+
+
+def _of_rules(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:
+    paths = sorted(footprint.paths)
+    names = sorted(footprint.changed | footprint.defined | footprint.removed)
+    pins: list[str] = list(toolchain_pins(paths))
+    for rule in ingest.risk:
+        hits = [path for path in paths if matches(path, rule.paths)] + [
+            n for n in names if matches_name(n, rule.symbols)
+        ]
+        if hits and rule.toolchain:
+            pins += hits
+        elif hits:
+            yield Reason(ReasonKind.RULE, f"the fork's file calls it risky: {rule.name}", tuple(hits[:_SHOWN]), _STRONG)
+    if pins:
+        yield Reason(ReasonKind.TOOLCHAIN, "moves the toolchain", tuple(dict.fromkeys(pins))[:_SHOWN], _STRONG)
+
+
+def _of_revert(revert: RevertFacts | None) -> Iterator[Reason]:
+    if revert is None:
+        return
+    if not revert.known:
+        yield Reason(ReasonKind.REVERT, "takes back a commit that is not found", (), _STRONG)
+    elif revert.unlanded:
+        yield Reason(ReasonKind.REVERT, "takes back what the fork has not landed", revert.unlanded[:_SHOWN], _STRONG)
+
+
+def _leaning(
+    footprint: Footprint, divergence: Divergence, unlanded: Unlanded, upstream_words: Set[str] | None
+) -> Iterator[Reason]:
+    missing = footprint.referred - divergence.words - footprint.defined
+    brought = sorted(name for name in missing if name in unlanded.symbols)
+    if upstream_words is not None:
+        brought = sorted({*brought, *(name for name in missing if name in upstream_words)})
+    paths = sorted(p for p in footprint.paths if p in unlanded.paths)
+    if brought or paths:
+        evidence = [f"{name} ({unlanded.symbols[name][:12]})" if name in unlanded.symbols else name for name in brought]
+        evidence += [f"{path} ({unlanded.paths[path][:12]})" for path in paths]
+        yield Reason(
+            ReasonKind.LEANS_ON_UNLANDED, "uses what the fork has not landed", tuple(evidence[:_SHOWN]), _STRONG
+        )
+
+
+def _unreadable(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:
+    unparsed = sorted(file.path for file in footprint.files if not file.parsed)
+    if unparsed:
+        text = "files could not be read by their grammar, so their symbols are not known"
+        yield Reason(ReasonKind.UNPARSABLE, text, tuple(unparsed[:_SHOWN]), _NEVER_SAFE)
+    if len(footprint.files) > ingest.max_files:
+        yield Reason(
+            ReasonKind.TOO_LARGE, f"touches {len(footprint.files)} files, over {ingest.max_files}", (), _NEVER_SAFE
+        )

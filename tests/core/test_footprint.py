@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from hashlib import sha1
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.footprint import (
@@ -69,6 +69,7 @@ def said(value: Footprint) -> set[tuple[str, str]]:
     return {(s.what, s.name) for f in value.files for s in f.symbols}
 
 
+@settings(deadline=None)
 @given(LINES, LINES)
 def test_hunks_rebuild_the_new_text_from_the_old(old: bytes, new: bytes) -> None:
     before, after = old.splitlines(keepends=True), new.splitlines(keepends=True)
@@ -196,6 +197,7 @@ def test_words_are_all_there_are() -> None:
     assert words(b'// said\ntt.load "text"') == {"said", "tt.load", "text"}
 
 
+@settings(deadline=None)
 @given(LINES, LINES, st.sampled_from(["a.cpp", "a.py", "a.mlir", "a.txt", "a.td"]))
 def test_a_footprint_survives_the_cache(old: bytes, new: bytes, path: str) -> None:
     value = of((path, old, new))

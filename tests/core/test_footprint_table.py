@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.footprint import TOP, Language, SymbolTable, is_test, language_of, symbols_of
@@ -217,6 +217,7 @@ def test_broken_text_is_not_trusted_and_a_small_break_is() -> None:
     assert not symbols_of(b"\0\1\2", Language.CPP).parsed
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300), st.sampled_from(list(Language)))
 def test_any_bytes_give_a_table_that_survives_the_cache(blob: bytes, language: Language) -> None:
     table = symbols_of(blob, language)

@@ -10,7 +10,8 @@ _WORD = rb"[A-Za-z_][A-Za-z0-9_]*"
 _STRINGS = rb"\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'"
 _C_COMMENT = rb"//[^\n]*|/\*.*?\*/|" + _STRINGS
 _HASH_COMMENT = rb"#[^\n]*|\"\"\".*?\"\"\"|\'\'\'.*?\'\'\'|" + _STRINGS
-_C_LIKE = re.compile(rb"(" + _C_COMMENT + rb")|(\n)|(" + _WORD + rb")", re.DOTALL)
+_INCLUDED = rb"#[ \t]*include[ \t]*[\"<](?:[^\">\n]*/)?(" + _WORD + rb")[^\">\n]*[\">]"
+_C_LIKE = re.compile(rb"(" + _C_COMMENT + rb")|(\n)|(" + _WORD + rb")|" + _INCLUDED, re.DOTALL)
 _HASH = re.compile(rb"(" + _HASH_COMMENT + rb")|(\n)|(" + _WORD + rb")", re.DOTALL)
 # what FileCheck expects stands in comments, so those count
 _MLIR = re.compile(rb"(?!)()|(\n)|(" + _WORD + rb"(?:\.[A-Za-z_][A-Za-z0-9_]*)*)")
@@ -29,15 +30,18 @@ _ANY_WORD = re.compile(_WORD + rb"(?:\.[a-z_][a-z0-9_]*)*")
 
 
 def references(blob: bytes, language: Language) -> dict[str, tuple[int, ...]]:
-    """Each identifier outside comments and strings with the lines (from 1) that it stands on, in order."""
+    """Each identifier outside comments and strings with the lines (from 1) that it stands on, in order.
+
+    A header that is included counts by its stem.
+    """
     found: dict[bytes, list[int]] = {}
     line = 1
     for match in _LEXERS[language].finditer(blob):
         kind = match.lastindex
         if kind == 2:
             line += 1
-        elif kind == 3:
-            found.setdefault(match[0], []).append(line)
+        elif kind is not None and kind >= 3:
+            found.setdefault(match[kind], []).append(line)
         else:
             line += match[0].count(b"\n")
     return {name.decode("ascii"): tuple(lines) for name, lines in found.items()}
