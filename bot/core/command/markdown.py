@@ -84,14 +84,16 @@ class _Reader:
         later = self.closers[key]
         found = bisect_left(later, line + 1)
         if found < len(later):
-            # within a list, text further left ends the item and its fence: then the closer is an opener in turn
-            ends_item = len(match[1]) > 1 and self.first_item < line and self.dedents(line, later[found], len(match[1]))
-            return later[found] + (0 if ends_item else 1)
+            # text further left ends a list's item with its fence, or shows that it was indented code: then the
+            # closer is an opener in turn
+            indent = len(match[1])
+            doubtful = indent > 1 and (indent > 3 or self.first_item < line)
+            return later[found] + (0 if doubtful and self.dedents(line, later[found], indent) else 1)
         return len(self.lines) if len(match[1]) < 4 else None
 
     def dedents(self, first: int, last: int, indent: int) -> bool:
-        """True where a line between the two begins further left than `indent`."""
-        inside = self.lines[first + 1 : last]
+        """True where a line after `first`, up to `last`, begins further left than `indent`."""
+        inside = self.lines[first + 1 : last + 1]
         return any(line.strip() and len(line) - len(line.lstrip()) < indent for line in inside)
 
     def block(self, place: int, end: int) -> int:
