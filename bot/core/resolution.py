@@ -146,15 +146,15 @@ def _markers(file: ResolvedFile) -> list[Finding]:
 def _unparsable(file: ResolvedFile) -> list[Finding]:
     if not file.after:
         return []
-    why = _faults(file.path, file.after)
+    why = faults(file.path, file.after)
     sides = [side for side in (file.ours, file.theirs) if side is not None]
-    if not why or (sides and len(why) <= max(len(_faults(file.path, side)) for side in sides)):
+    if not why or (sides and len(why) <= max(len(faults(file.path, side)) for side in sides)):
         return []
     line, text = why[0]
     return [Finding(FindingKind.UNPARSABLE, file.path, f"no longer parses: {text}", line=line)]
 
 
-def _faults(path: str, text: bytes) -> list[tuple[int, str]]:
+def faults(path: str, text: bytes) -> list[tuple[int, str]]:
     """What keeps a text from parsing, as (line, what); one entry at most where the parser stops at the first."""
     suffix = path.rpartition(".")[2].lower()
     try:
