@@ -211,12 +211,3 @@ class Issues(Comments):
         async with self._writer() as write:
             path = f"{self._root}/issues/{number}/assignees"
             return Issue.model_validate(await write.send("POST", path, {"assignees": list(logins)}, repeat=True))
-
-    async def who_labelled(self, number: int, label: str) -> list[str]:
-        """The logins of those who put this label on the issue, oldest first."""
-        events = await self._list(f"/issues/{number}/events")
-        return [
-            str((event.get("actor") or {}).get("login") or "ghost")
-            for event in events
-            if event.get("event") == "labeled" and (event.get("label") or {}).get("name") == label
-        ]

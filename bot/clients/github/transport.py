@@ -166,7 +166,7 @@ class Transport:
         if answer.status == 304 and held is not None:
             self._cache.move_to_end(key)
             return held
-        if answer.etag:
+        if answer.etag and not _may_grow(answer, params or {}):
             self._cache[key] = answer
             self._cache.move_to_end(key)
             if len(self._cache) > _CACHED:
@@ -298,6 +298,13 @@ class Writer:
                 if attempt == _CREATE_TRIES - 1:
                     raise
         raise GitHubError("unreachable")  # pragma: no cover
+
+
+def _may_grow(answer: Answer, params: Params) -> bool:
+    """True for a full last page: the next entry changes its Link, not its body, and so not its ETag."""
+    lists = answer.json.values() if isinstance(answer.json, dict) else [answer.json]
+    full = any(isinstance(one, list) and len(one) >= int(params.get("per_page", 30)) for one in lists)
+    return full and answer.next_page is None
 
 
 def _answer(response: httpx.Response) -> Answer:
