@@ -21,33 +21,49 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="GRAFT_", extra="ignore", frozen=True)
 
-    app_id: int = Field(0, description="the GitHub App's id")
-    private_key: SecretStr = Field(SecretStr(""), description="the App's private key (PEM)")
-    webhook_secret: SecretStr = Field(SecretStr(""), description="the secret that signs the webhooks")
+    app_id: int = Field(default=0, description="the GitHub App's id")
+    private_key: SecretStr = Field(default=SecretStr(""), description="the App's private key (PEM)")
+    webhook_secret: SecretStr = Field(default=SecretStr(""), description="the secret that signs the webhooks")
     runner_tokens: SecretStr = Field(
-        SecretStr(""), description="runners that may register at start, as name=token pairs, comma-separated"
+        default=SecretStr(""), description="runners that may register at start, as name=token pairs, comma-separated"
     )
-    github_api: str = Field("https://api.github.com", description="the address of GitHub's REST API")
-    github_git: str = Field("https://github.com", description="the address under which git finds repositories")
-    data: Path = Field(Path(".graft/data"), description="the folder for the database, mirrors and logs")
-    database_url: SecretStr = Field(SecretStr(""), description="the database; SQLite in the data folder where empty")
-    redis_url: SecretStr = Field(SecretStr("redis://127.0.0.1:6379/0"), description="Redis or Valkey, the wake-up")
-    public_url: str = Field("http://127.0.0.1:8000", description="the address under which runners and people find this")
+    github_api: str = Field(default="https://api.github.com", description="the address of GitHub's REST API")
+    github_git: str = Field(default="https://github.com", description="the address under which git finds repositories")
+    data: Path = Field(default=Path(".graft/data"), description="the folder for the database, mirrors and logs")
+    database_url: SecretStr = Field(
+        default=SecretStr(""), description="the database; SQLite in the data folder where empty"
+    )
+    redis_url: SecretStr = Field(
+        default=SecretStr("redis://127.0.0.1:6379/0"), description="Redis or Valkey, the wake-up"
+    )
+    public_url: str = Field(
+        default="http://127.0.0.1:8000", description="the address under which runners and people find this"
+    )
     host: str = "127.0.0.1"
-    port: int = Field(8000, ge=0, le=65535)
-    webhook_max_bytes: int = Field(25 * MIB, ge=1024, description="a larger webhook is refused")
-    workers: int = Field(8, ge=1, description="jobs that one worker process works on at a time")
-    workers_per_repository: int = Field(4, ge=1, description="of these, how many of one repository")
-    job_lease_seconds: float = Field(60, gt=0, description="a job whose worker is silent for that long is taken over")
-    job_attempts: int = Field(6, ge=1, description="a job that failed that often is parked")
-    poll_seconds: float = Field(2, gt=0, description="how often a worker looks for jobs without being woken")
-    sweep_seconds: float = Field(60, gt=0, description="how often the schedule and lost webhooks are looked after")
-    write_pause_seconds: float = Field(0, ge=0, description="the least time between two writes of an installation")
-    rate_limit_wait_seconds: float = Field(90, ge=0, description="a longer wait on GitHub's limits gives the job back")
-    runner_lease_seconds: float = Field(90, gt=0, description="a run whose runner is silent so long is queued anew")
-    keep_payload_days: float = Field(14, gt=0)
-    keep_delivery_days: float = Field(90, gt=0)
-    stale_ingest_hours: float = Field(24, gt=0, description="no good ingest for that long is an alarm")
+    port: int = Field(default=8000, ge=0, le=65535)
+    webhook_max_bytes: int = Field(default=25 * MIB, ge=1024, description="a larger webhook is refused")
+    workers: int = Field(default=8, ge=1, description="jobs that one worker process works on at a time")
+    workers_per_repository: int = Field(default=4, ge=1, description="of these, how many of one repository")
+    job_lease_seconds: float = Field(
+        default=60, gt=0, description="a job whose worker is silent for that long is taken over"
+    )
+    job_attempts: int = Field(default=6, ge=1, description="a job that failed that often is parked")
+    poll_seconds: float = Field(default=2, gt=0, description="how often a worker looks for jobs without being woken")
+    sweep_seconds: float = Field(
+        default=60, gt=0, description="how often the schedule and lost webhooks are looked after"
+    )
+    write_pause_seconds: float = Field(
+        default=0, ge=0, description="the least time between two writes of an installation"
+    )
+    rate_limit_wait_seconds: float = Field(
+        default=90, ge=0, description="a longer wait on GitHub's limits gives the job back"
+    )
+    runner_lease_seconds: float = Field(
+        default=90, gt=0, description="a run whose runner is silent so long is queued anew"
+    )
+    keep_payload_days: float = Field(default=14, gt=0)
+    keep_delivery_days: float = Field(default=90, gt=0)
+    stale_ingest_hours: float = Field(default=24, gt=0, description="no good ingest for that long is an alarm")
     log_json: bool = False
 
     @model_validator(mode="before")
