@@ -217,6 +217,7 @@ async def _body(fork: Fork, plan: Plan, batch: Batch, built: Built, links: Seque
             links=_link_states(batch, links),
             conflicts=built.conflicts,
             holes=holes,
+            upstream_url=fork.upstream_url(),
         )
     )
 

@@ -39,7 +39,9 @@ def set_up(
 ) -> Stage:
     """Fill the sandbox from a sample. `manifest` is the App manifest (app.yml): its permissions and events are used."""
     upstream_org, fork_org = sample.upstream_name.split("/")[0], sample.fork_name.split("/")[0]
-    for login in dict.fromkeys([*sample.users, *sample.upstream_people, *(m for t in sample.teams.values() for m in t)]):
+    for login in dict.fromkeys(
+        [*sample.users, *sample.upstream_people, *(m for t in sample.teams.values() for m in t)]
+    ):
         sandbox.create_user(login)
     sandbox.create_org(upstream_org, owners=sample.upstream_people[:1])
     sandbox.create_org(fork_org, owners=[next(iter(sample.users))])

@@ -102,7 +102,7 @@ def _metrics(facts: DashboardFacts, plan: Plan) -> str:
         [f"tip of {code(facts.upstream)}", short(plan.upstream_tip)],
         ["mode", code(facts.mode.value)],
     ]
-    return table(["", ""], rows)
+    return table(["", "now"], rows)
 
 
 def _open(facts: DashboardFacts, plan: Plan) -> str:

@@ -59,6 +59,7 @@ class PullFacts:
     links: Sequence[tuple[PlannedCommit, str]] = ()
     conflicts: Sequence[ConflictNote] = ()
     holes: Sequence[LedgerEntry] = ()
+    upstream_url: str = ""
 
 
 def pull_title(batch: Batch, commits: Sequence[PlannedCommit]) -> str:
@@ -183,7 +184,7 @@ def _conflict(facts: PullFacts) -> str:
             "# edit the files above until no marker is left, then",
             "git commit -a -m 'Resolve the conflict' && git push origin HEAD",
             "# or from scratch:",
-            f"git fetch https://github.com/{facts.upstream} {sha} && git cherry-pick -x {sha}",
+            f"git fetch {facts.upstream_url} {sha} && git cherry-pick -x {sha}",
         ]
     )
     return "### Conflicts\n\n" + table(["file", "kind", "note"], rows) + "\n\nBy hand:\n\n" + fence(by_hand, "sh")
