@@ -83,15 +83,14 @@ class Worker:
 
     async def work_off(self) -> int:
         """Run all that is due now and what comes of it, then return how many jobs ran; for tests and one-shots."""
-        done = 0
+        ran = 0
         while True:
             started = await self._fill()
-            if not self._running:
-                if not started:
-                    return done
-                continue
-            finished, _ = await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
-            done += len(finished)
+            ran += started
+            if self._running:
+                await asyncio.wait(self._running, return_when=asyncio.FIRST_COMPLETED)
+            elif not started:
+                return ran
 
     async def _work_for_ever(self) -> None:
         while not self._stopping:
