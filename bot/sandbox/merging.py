@@ -139,8 +139,8 @@ def approvals(world: World, repo: Repository, item: Issue) -> list[str]:
     return [state for state in last.values() if state != "DISMISSED"]
 
 
-def mergeability(world: World, repo: Repository, item: Issue) -> tuple[bool | None, str]:
-    """`mergeable` and `mergeable_state`, in the API's words."""
+def mergeability(world: World, repo: Repository, item: Issue, *, asked: bool = False) -> tuple[bool | None, str]:
+    """`mergeable` and `mergeable_state`, in the API's words; a lazy one only from the second time `asked`."""
     pull = item.pull
     assert pull is not None
     if item.state == "closed":
@@ -149,7 +149,7 @@ def mergeability(world: World, repo: Repository, item: Issue) -> tuple[bool | No
     if tried is None:
         return None, "unknown"
     if not tried.announced:
-        tried.announced = True
+        tried.announced = asked
         return None, "unknown"
     if tried.merge is None:
         return False, "dirty"

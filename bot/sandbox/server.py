@@ -94,7 +94,7 @@ class Endpoint:
             return _response(Reply(ApiError(401, str(error)).body(), 401))
         limits = self._limits(actor)
         try:
-            if int(limits.get("x-ratelimit-remaining", "1")) < 0:
+            if int(limits.get("x-ratelimit-remaining", "1")) < 0 and self.operation.path != "/rate_limit":
                 limits["x-ratelimit-remaining"] = "0"
                 message = (
                     f"API rate limit exceeded for installation ID {actor.installation.id if actor.installation else 0}."

@@ -99,7 +99,9 @@ class Description:
 
     def _errors(self, key: tuple[str, str, str], schema: Any, value: Any) -> list[str]:
         if key not in self._validators:
-            self._validators[key] = jsonschema_rs.Draft202012Validator(_plain(schema), registry=self._registry)
+            self._validators[key] = jsonschema_rs.Draft202012Validator(
+                _plain(schema), registry=self._registry, mask="the value"
+            )
         validator = self._validators[key]
         if validator.is_valid(value):
             return []

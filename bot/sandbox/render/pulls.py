@@ -89,11 +89,11 @@ def simple(world: World, repo: Repository, item: Issue) -> dict[str, Any]:
     }
 
 
-def full(world: World, repo: Repository, item: Issue) -> dict[str, Any]:
+def full(world: World, repo: Repository, item: Issue, *, asked: bool = False) -> dict[str, Any]:
     """A `pull-request`, with its mergeability."""
     pull = item.pull
     assert pull is not None
-    mergeable, state = merging.mergeability(world, repo, item)
+    mergeable, state = merging.mergeability(world, repo, item, asked=asked)
     changes = merging.changes(world, repo, pull)
     files = changes.files
     return {

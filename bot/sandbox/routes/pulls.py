@@ -61,7 +61,7 @@ def create_pull(call: Call) -> Any:
         draft=bool(body.get("draft")),
         maintainer_can_modify=bool(body.get("maintainer_can_modify", True)),
     )
-    return Reply(render.full(call.world, call.repo, item), 201)
+    return Reply(render.full(call.world, call.repo, item, asked=True), 201)
 
 
 @route("GET", "/repos/{owner}/{repo}/pulls/{pull_number}", app=_READ)
@@ -73,7 +73,7 @@ def get_pull(call: Call) -> Any:
         base = merging.changes(call.world, call.repo, item.pull).base
         text = call.world.store(call.repo).run("diff", base, item.pull.head_sha)
         return Reply(raw=text, media_type="text/plain; charset=utf-8")
-    return render.full(call.world, call.repo, item)
+    return render.full(call.world, call.repo, item, asked=True)
 
 
 @route("PATCH", "/repos/{owner}/{repo}/pulls/{pull_number}", app=_WRITE, role="read")
