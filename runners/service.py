@@ -140,8 +140,7 @@ class Service:
             except (RedisError, OSError) as error:
                 log.warning("Redis is away (%s), listening again", error)
             finally:
-                with contextlib.suppress(RedisError, OSError, asyncio.CancelledError):
-                    await worker.close()
+                await _close(worker)
             await asyncio.sleep(pause)
             pause = min(pause * 2, 10.0)
 
@@ -366,6 +365,17 @@ class _LogStream:
                 return
             del self._held[: size - self._sent]
             self._sent = size
+
+
+async def _close(worker: Worker) -> None:
+    """End arq's worker with its connections; its own `close` calls what redis has deprecated, and waits for Redis."""
+    tasks = [task for task in (worker.main_task, *worker.tasks.values()) if task is not None]
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    if worker._pool is not None:
+        with contextlib.suppress(RedisError, OSError):
+            await worker._pool.aclose(close_connection_pool=True)
 
 
 def _visible(settings: RunnerSettings) -> str | None:
