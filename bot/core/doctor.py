@@ -1,0 +1,141 @@
+"""What is wrong with a deployment, judged from its facts: each finding says what, where, and how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+
+class FindingKind(StrEnum):
+    """What kind of thing is wrong."""
+
+    STORE = "store"
+    REDIS = "redis"
+    GITHUB = "github"
+    PARKED = "parked"
+    STALE_LEASE = "stale_lease"
+    NO_WORKER = "no_worker"
+    INGEST = "ingest"
+    UNANSWERED = "unanswered"
+    NO_RUNNER = "no_runner"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that is wrong."""
+
+    kind: FindingKind
+    where: str
+    text: str
+    mend: str
+
+
+@dataclass(frozen=True, slots=True)
+class JobFact:
+    """A job that is parked, or whose lease ran out."""
+
+    id: int
+    kind: str
+    key: str
+    repository: str
+    attempts: int
+    error: str
+    since: datetime
+
+    @property
+    def name(self) -> str:
+        """The job as a person would say it."""
+        return f"{self.kind} {self.repository} {self.key}".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class IngestFact:
+    """When upstream was last read well for a fork (None: never), and what went wrong since."""
+
+    repository: str
+    good_at: datetime | None
+    known_since: datetime | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """What the doctor looked at. The texts of `store`, `redis` and `github` are "" where all is well."""
+
+    store: str = ""
+    redis: str = ""
+    github: str = ""
+    parked: tuple[JobFact, ...] = ()
+    stale: tuple[JobFact, ...] = ()
+    jobs: Mapping[str, int] | None = None
+    waiting_since: datetime | None = None
+    ingests: tuple[IngestFact, ...] = ()
+    unanswered: tuple[str, ...] = ()
+    waiting_labels: Mapping[str, datetime] | None = None
+    seen_labels: Mapping[str, datetime] | None = None
+    last_delivery: datetime | None = None
+
+
+def diagnose(
+    *, facts: Facts, now: datetime, ingest_after: timedelta, late: timedelta = timedelta(minutes=5)
+) -> tuple[Finding, ...]:
+    """What is wrong; nothing where all is well. `late` is how long work may wait, `ingest_after` how old upstream."""
+    found = [
+        Finding(kind, kind.value, text, mend)
+        for kind, text, mend in (
+            (FindingKind.STORE, facts.store, "look at GRAFT_DATABASE_URL, the disk and the database's own log"),
+            (FindingKind.REDIS, facts.redis, "look at GRAFT_REDIS_URL; work goes on without it, only later"),
+            (FindingKind.GITHUB, facts.github, "look at GRAFT_APP_ID, GRAFT_PRIVATE_KEY and GRAFT_GITHUB_API"),
+        )
+        if text
+    ]
+    for job in facts.parked:
+        text = f"given up after {job.attempts} tries: {_first_line(job.error)}"
+        found.append(Finding(FindingKind.PARKED, job.name, text, f"mend the cause, then graft doctor --retry {job.id}"))
+    for job in facts.stale:
+        if now - job.since > late:
+            text = f"its worker is silent since {_time(job.since)} and no other took it over"
+            found.append(Finding(FindingKind.STALE_LEASE, job.name, text, "start `graft worker`"))
+    if facts.waiting_since is not None and now - facts.waiting_since > late:
+        text = f"the oldest job is due since {_time(facts.waiting_since)}"
+        found.append(Finding(FindingKind.NO_WORKER, "jobs", text, "start `graft worker`, or more of them"))
+    found += _ingests(facts.ingests, now, ingest_after)
+    found += [
+        Finding(FindingKind.UNANSWERED, where, "a command was accepted and not answered", "look at the worker's log")
+        for where in facts.unanswered
+    ]
+    return (*found, *_runners(facts, now, late))
+
+
+def _ingests(ingests: Sequence[IngestFact], now: datetime, after: timedelta) -> list[Finding]:
+    found = []
+    for one in ingests:
+        last = one.good_at or one.known_since
+        if last is not None and now - last > after:
+            read = f"since {_time(one.good_at)}" if one.good_at else "ever"
+            why = f": {_first_line(one.error)}" if one.error else ""
+            text = f"upstream was not read {read}{why}"
+            found.append(Finding(FindingKind.INGEST, one.repository, text, "look at the worker's log and upstream"))
+    return found
+
+
+def _runners(facts: Facts, now: datetime, late: timedelta) -> list[Finding]:
+    seen = facts.seen_labels or {}
+    found = []
+    for label, since in sorted((facts.waiting_labels or {}).items()):
+        last = seen.get(label)
+        if now - since > late and (last is None or now - last > late):
+            heard = f"last heard of at {_time(last)}" if last else "none was ever heard of"
+            text = f"runs wait since {_time(since)} for a runner with this label; {heard}"
+            found.append(Finding(FindingKind.NO_RUNNER, label, text, f"start `graft runner` with the label {label}"))
+    return found
+
+
+def _first_line(text: str) -> str:
+    return text.strip().split("\n", 1)[0][:300] or "no reason was kept"
+
+
+def _time(at: datetime) -> str:
+    return f"{at:%Y-%m-%d %H:%M} UTC"
