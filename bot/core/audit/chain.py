@@ -90,7 +90,7 @@ def canonical(value: object) -> str:
 
 
 def _moment(at: datetime) -> str:
-    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
 
 
 def _facts(entry: EntryLike) -> dict[str, Any]:
@@ -141,7 +141,7 @@ def from_line(line: str) -> Entry:
         raise ValueError("a field has the wrong type")
     if not isinstance(raw["body"], dict):
         raise ValueError("body is no mapping")
-    at = datetime.strptime(raw["at"], "%Y-%m-%dT%H:%M:%S.%fZ").replace(tzinfo=UTC)
+    at = datetime.fromisoformat(raw["at"].removesuffix("Z")).replace(tzinfo=UTC)
     return Entry(
         raw["repository"], raw["installation"], raw["sequence"], raw["kind"], raw["body"], raw["previous"],
         raw["hash"], at,

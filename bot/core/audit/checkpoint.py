@@ -7,6 +7,7 @@ import hmac
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import UTC
 from typing import Protocol
 
 from bot.core.audit.chain import EntryLike
@@ -64,7 +65,7 @@ class Checkpoint:
 
 def checkpoint(head: EntryLike, *, signer: Signer) -> Checkpoint:
     """The signed witness of a chain that ends with `head`."""
-    at = head.at.strftime("%Y-%m-%dT%H:%M:%SZ")
+    at = head.at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
     bare = Checkpoint(head.repository, head.sequence, head.hash, at)
     return Checkpoint(bare.repository, bare.sequence, bare.hash, at, signer.sign(bare.message).hex())
 
