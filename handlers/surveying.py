@@ -21,6 +21,7 @@ from bot.core.footprint import (
     Footprint,
     FootprintCache,
     SymbolTable,
+    Tables,
     decode_footprint,
     encode_footprint,
     footprint,
@@ -29,7 +30,6 @@ from bot.core.footprint import (
     needed_blobs,
     needed_tables,
     references,
-    symbols_of,
     table_key,
 )
 from bot.core.types import Commit
@@ -48,9 +48,9 @@ def footprints(
     kept = cache.get_many([footprint_key(c.sha) for c in commits]) if cache else {}
     found = {c.sha: decode_footprint(kept[footprint_key(c.sha)]) for c in commits if footprint_key(c.sha) in kept}
     missing = [c for c in commits if c.sha not in found]
-    known: dict[str, SymbolTable] = {}
+    known, reader = dict[str, SymbolTable](), Tables()
     for portion in _portions(missing):
-        fresh = _read(git, portion, known)
+        fresh = _read(git, portion, known, reader)
         if cache:
             cache.put_many({footprint_key(sha): encode_footprint(value) for sha, value in fresh.items()})
         found |= fresh
@@ -198,16 +198,16 @@ def _files(
     return found
 
 
-def _read(git: Git, commits: Sequence[Commit], known: dict[str, SymbolTable]) -> dict[str, Footprint]:
+def _read(git: Git, commits: Sequence[Commit], known: dict[str, SymbolTable], reader: Tables) -> dict[str, Footprint]:
     """The footprints of a portion. `known` holds tables of the portion before, and afterwards those of this one."""
     changes: dict[str, list[FileChange]] = git.changes_of(commits)
     blobs = blobs_of(git, sorted({oid for c in commits for oid in needed_blobs(changes[c.sha])}))
     tables: dict[str, SymbolTable] = {}
     for commit in commits:
-        for oid, language in needed_tables(changes[commit.sha]):
+        for oid, language, before in needed_tables(changes[commit.sha]):
             key = table_key(oid, language)
             if key not in tables and oid in blobs:
-                tables[key] = known.get(key) or symbols_of(blobs[oid], language)
+                tables[key] = known.get(key) or reader.of(oid, blobs[oid], language, before=before)
     known.clear()
     known.update(tables)
     return {c.sha: footprint(commit=c, changes=changes[c.sha], blobs=blobs, tables=tables) for c in commits}

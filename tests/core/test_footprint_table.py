@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.footprint import TOP, Language, SymbolTable, is_test, language_of, symbols_of
+from bot.core.footprint import TOP, Language, SymbolTable, Tables, is_test, language_of, symbols_of
 
 CPP = b"""
 #include <vector>
@@ -266,3 +266,28 @@ def test_language_by_name(path: str, language: Language) -> None:
 )
 def test_what_is_a_test(path: str, expected: bool) -> None:
     assert is_test(path) is expected
+
+
+VERSIONS = st.lists(
+    st.sampled_from([b"int f() { return 1; }\n", b"int g(int a);\n", b"// x\n", b"class C {\n int m();\n};\n", b"\n"])
+)
+
+
+@settings(deadline=None)
+@given(st.lists(VERSIONS.map(b"".join), min_size=1, max_size=6))
+def test_reading_by_the_difference_gives_the_same_table(versions: list[bytes]) -> None:
+    reader, before = Tables(keep=2), None
+    for number, text in enumerate(versions):
+        oid = str(number)
+        assert reader.of(oid, text, Language.CPP, before=before) == symbols_of(text, Language.CPP)
+        before = oid
+
+
+@pytest.mark.parametrize(
+    "text", [CPP, CPP.replace(b"\n", b"\r\n"), b"}}}}\n" + CPP, b"int f();\r int g();\n", b"\0", b"int last();"]
+)
+def test_whatever_came_before_the_table_is_the_same(text: bytes) -> None:
+    for first in (CPP, b"", text, b"int last();\n"):
+        reader = Tables()
+        reader.of("1", first, Language.CPP)
+        assert reader.of("2", text, Language.CPP, before="1") == symbols_of(text, Language.CPP)

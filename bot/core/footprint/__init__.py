@@ -21,7 +21,7 @@ from bot.core.footprint.commit import (
 from bot.core.footprint.hunks import Hunk, hunks
 from bot.core.footprint.languages import GRAMMAR_VERSION, Language, is_test, language_of
 from bot.core.footprint.lexer import references, words
-from bot.core.footprint.table import TOP, Definition, FootprintCache, SymbolTable, symbols_of, table_key
+from bot.core.footprint.table import TOP, Definition, FootprintCache, SymbolTable, Tables, symbols_of, table_key
 
 __all__ = [
     "GRAMMAR_VERSION",
@@ -35,6 +35,7 @@ __all__ = [
     "Language",
     "SymbolChange",
     "SymbolTable",
+    "Tables",
     "decode_footprint",
     "encode_footprint",
     "footprint",

@@ -147,18 +147,17 @@ def needed_blobs(changes: Sequence[FileChange]) -> frozenset[str]:
     )
 
 
-def needed_tables(changes: Sequence[FileChange]) -> Iterator[tuple[str, Language]]:
-    """Blob and language of each table that `footprint` would make for these changes."""
+def needed_tables(changes: Sequence[FileChange]) -> Iterator[tuple[str, Language, str | None]]:
+    """Blob and language of each table that `footprint` would make for these changes; a new side names its old one."""
     for change in changes:
         if change.old_oid == change.new_oid:
             continue
-        sides = (
-            (change.old_path or change.path, change.old_oid, change.old_mode),
-            (change.path, change.new_oid, change.new_mode),
-        )
-        for path, oid, mode in sides:
-            if _is_file(oid, mode):
-                yield oid, language_of(path)
+        old, new = language_of(change.old_path or change.path), language_of(change.path)
+        before = change.old_oid if _is_file(change.old_oid, change.old_mode) else None
+        if before:
+            yield before, old, None
+        if _is_file(change.new_oid, change.new_mode):
+            yield change.new_oid, new, before
 
 
 def footprint(

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from functools import lru_cache
 
 _SMALL = 250_000  # product of two line counts up to which the exact matcher is quick enough
 
@@ -23,6 +24,7 @@ class Hunk:
     new_lines: int
 
 
+@lru_cache(maxsize=64)
 def hunks(old: bytes, new: bytes) -> tuple[Hunk, ...]:
     """The changed ranges in order; empty for equal texts."""
     if old == new:

@@ -8,11 +8,13 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import accumulate
 from typing import Protocol
 
-from tree_sitter import Node, QueryCursor
+from tree_sitter import Node, QueryCursor, Tree
 
 from bot.core.footprint.grammars import parser, query
+from bot.core.footprint.hunks import hunks
 from bot.core.footprint.languages import GRAMMAR_VERSION, Language
 from bot.core.footprint.lexer import code_of
 
@@ -103,9 +105,62 @@ def symbols_of(blob: bytes, language: Language) -> SymbolTable:
     """The symbols that `blob` defines, its top level first; OTHER has nothing but that."""
     if language is Language.OTHER:
         return SymbolTable(language, (_top(blob, [], language),))
-    if len(blob) > _LARGEST or b"\0" in blob[:8192]:
+    if not _readable(blob):
         return SymbolTable(language, (), parsed=False)
-    root = parser(language).parse(blob).root_node
+    return _table(parser(language).parse(blob), blob, language)
+
+
+class Tables:
+    """Makes tables, and reads a file's next version by what differs from the one before: the same table in less time.
+
+    `keep` is how many parsed files it holds on to, about ten times their text each.
+    """
+
+    def __init__(self, keep: int = 256) -> None:
+        self._keep = keep
+        self._trees: dict[tuple[str, Language], tuple[Tree, bytes]] = {}
+
+    def of(self, oid: str, blob: bytes, language: Language, *, before: str | None = None) -> SymbolTable:
+        """The table of the blob `oid`; `before` is the id of one that it is likely to resemble."""
+        if language is Language.OTHER or not _readable(blob):
+            return symbols_of(blob, language)
+        known = self._trees.pop((before or oid, language), None)
+        plain = known is not None and b"\r" not in blob and b"\r" not in known[1]  # the grammar counts other line ends
+        tree = _next(known[0], known[1], blob, language) if known and plain else None
+        # how a parser recovers from an error depends on what it has seen before: such a file is read in full
+        if tree is None or tree.root_node.has_error:
+            tree = parser(language).parse(blob)
+        self._trees[oid, language] = (tree, blob)
+        while len(self._trees) > self._keep:
+            del self._trees[next(iter(self._trees))]
+        return _table(tree, blob, language)
+
+
+def _readable(blob: bytes) -> bool:
+    return len(blob) <= _LARGEST and b"\0" not in blob[:8192]
+
+
+def _next(tree: Tree, old: bytes, new: bytes, language: Language) -> Tree:
+    """The tree of `new` by way of that of `old`."""
+    edited = tree.copy()
+    offsets = [0, *accumulate(map(len, old.splitlines(keepends=True)))]
+    rows = new.splitlines(keepends=True)
+    for hunk in reversed(hunks(old, new)):
+        start = offsets[hunk.old_start - 1]
+        end = offsets[hunk.old_start - 1 + hunk.old_lines]
+        text = b"".join(rows[hunk.new_start - 1 : hunk.new_start - 1 + hunk.new_lines])
+        row = hunk.old_start - 1
+        edited.edit(start, end, start + len(text), (row, 0), _point(row, old[start:end]), _point(row, text))
+    return parser(language).parse(new, edited)
+
+
+def _point(row: int, text: bytes) -> tuple[int, int]:
+    """Where `text` ends that begins at the start of a row."""
+    return row + text.count(b"\n"), len(text) - text.rfind(b"\n") - 1
+
+
+def _table(tree: Tree, blob: bytes, language: Language) -> SymbolTable:
+    root = tree.root_node
     found = [_Found(kind, nodes) for kind, nodes in _matches(root, language)]
     found.sort(key=lambda f: (f.start, -f.end))
     definitions = [_top(blob, found, language), *_definitions(blob, language, found)]
