@@ -148,19 +148,20 @@ class _Next:
         self.waiting: list[Waiting] = []
 
     def consider_bundle(self, bundle: Bundle) -> None:
-        chosen: list[PlannedCommit] = []
-        names: set[str] = set()
+        together: list[PlannedCommit] = []
+        singles: list[list[PlannedCommit]] = []
         for commit in bundle.commits:
             if commit.sha in self.holder:
                 continue
-            if (blocker := self._blocker(commit, names)) is not None:
+            apart = commit.sha in self.apart
+            blocker = self._blocker(commit, set() if apart else {c.sha for c in together})
+            if blocker is not None:
                 self.waiting.append(blocker)
-                continue
-            chosen.append(commit)
-            names.add(commit.sha)
-        singles = [c for c in chosen if c.sha in self.apart and not (set(c.waits_for) & names)]
-        rest = [c for c in chosen if c not in singles]
-        for commits in ([rest] if rest else []) + [[c] for c in singles]:
+            elif apart:
+                singles.append([commit])
+            else:
+                together.append(commit)
+        for commits in ([together] if together else []) + singles:
             whole = len(commits) == len(bundle.commits)
             key = bundle.key if whole else key_of(*(c.sha for c in commits))
             self.found.append(
