@@ -52,6 +52,9 @@ class Settings(BaseSettings):
     sweep_seconds: float = Field(
         default=60, gt=0, description="how often the schedule and lost webhooks are looked after"
     )
+    redeliver_after_seconds: float = Field(
+        default=30, ge=0, description="a webhook that GitHub sent and that is not here after that long is read from it"
+    )
     write_pause_seconds: float = Field(
         default=0, ge=0, description="the least time between two writes of an installation"
     )

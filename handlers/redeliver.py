@@ -12,7 +12,6 @@ from bot.core.events import parse
 
 _LOOK_BACK = timedelta(hours=6)
 _OVERLAP = timedelta(minutes=10)
-_SETTLE = timedelta(seconds=30)  # one that was sent just now may still be under way
 _NOTE = "redeliver:since"
 
 
@@ -34,9 +33,10 @@ async def redeliver(context: Context, job: Job) -> None:
     now = context.now()
     noted = await context.store.note(0, "", _NOTE)
     since = now - _LOOK_BACK if noted is None else datetime.fromisoformat(noted) - _OVERLAP
+    settle = timedelta(seconds=context.settings.redeliver_after_seconds)  # one sent just now may be under way
     listed = await context.github.deliveries(since)
     known = await context.store.known_deliveries([one.guid for one in listed])
-    missing = lost(listed=listed, known=known, settled_before=(now - _SETTLE).timestamp())
+    missing = lost(listed=listed, known=known, settled_before=(now - settle).timestamp())
     failed = 0
     for one in missing:
         try:
