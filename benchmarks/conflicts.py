@@ -13,7 +13,7 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,6 +22,7 @@ from bot.core.conflict import FileConflict, FileResolution, Marked, MarkersBroke
 from bot.core.conflict.tokens import Style, open_brackets, style_of, values
 from bot.core.footprint import language_of
 from bot.core.history import read_history
+from bot.core.types import Commit
 from handlers.planning import read_range
 
 MARKERS = (
@@ -96,7 +97,10 @@ def _picks(git: Git, arguments: argparse.Namespace) -> Iterator[Pick]:
                 for oid in (conflict.base_oid, conflict.ours_oid, conflict.theirs_oid)
             )
             text = git.read_file(result.marked_tree, conflict.path) if conflict.kind == "contents" else None
-            decided = resolve_file(FileConflict(conflict.path, conflict.kind, base, ours, theirs, text), pins={})
+            later = git.read_file(_tip(span.upstream, commit.committer_time), conflict.path)
+            decided = resolve_file(
+                FileConflict(conflict.path, conflict.kind, base, ours, theirs, text, later=later), pins={}
+            )
             try:
                 marked = read_marked(text) if text is not None else None
             except MarkersBroken:
@@ -108,6 +112,11 @@ def _picks(git: Git, arguments: argparse.Namespace) -> Iterator[Pick]:
         changed = git.changed_files(result.marked_tree, commit.sha)
         pick.others = any(change.path not in paths for change in changed)
         yield pick
+
+
+def _tip(upstream: Sequence[Commit], time: int) -> str:
+    """Upstream's newest commit at that time: what a bot could have known."""
+    return next((commit.sha for commit in reversed(upstream) if commit.committer_time <= time), upstream[0].sha)
 
 
 def _choice(marked: Marked, landed: bytes) -> tuple[str, ...] | None:

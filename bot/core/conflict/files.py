@@ -9,7 +9,7 @@ from typing import Literal
 from bot.core.conflict.marked import Marked, MarkersBroken, Sides, read_marked
 from bot.core.conflict.merge import merge
 from bot.core.conflict.rules import HunkClass, HunkVerdict, Place, judge
-from bot.core.conflict.tokens import open_brackets, style_of
+from bot.core.conflict.tokens import joined, open_brackets, style_of, values
 from bot.core.footprint import language_of
 from bot.core.paths import matches
 from bot.core.resolution import faults
@@ -25,7 +25,8 @@ class FileConflict:
     """One file that did not merge.
 
     `marked` is git's text with diff3 markers, where there is one; a side is None where it lacks the file. `moved` is
-    where the fork keeps the file by another name that git did not find, with its text.
+    where the fork keeps the file by another name that git did not find, with its text; `later` the file as upstream has
+    it at its tip, which tells where the fork took a later commit first.
     """
 
     path: str
@@ -35,6 +36,7 @@ class FileConflict:
     theirs: bytes | None
     marked: bytes | None = None
     moved: tuple[str, bytes] | None = None
+    later: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def resolve_file(conflict: FileConflict, *, pins: Mapping[str, PinPolicy]) -> Fi
         return _open(conflict, conflict.marked, HunkClass.UNKNOWN, "broken-markers", str(error))
     if not marked.hunks:
         return _open(conflict, conflict.marked, HunkClass.UNKNOWN, "no-hunks", f"{conflict.kind}: the text merged")
-    verdicts = _judged(conflict.path, marked)
+    verdicts = _judged(conflict, marked)
     text = marked.filled([verdict.resolution for verdict in verdicts])
     if text is None:
         return FileResolution(conflict.path, False, _partly(marked, verdicts), False, verdicts)
@@ -102,17 +104,19 @@ def resolve_file(conflict: FileConflict, *, pins: Mapping[str, PinPolicy]) -> Fi
     return FileResolution(conflict.path, True, text, False, verdicts)
 
 
-def _judged(path: str, marked: Marked) -> tuple[HunkVerdict, ...]:
-    style = style_of(language_of(path))
+def _judged(conflict: FileConflict, marked: Marked) -> tuple[HunkVerdict, ...]:
+    style = style_of(language_of(conflict.path))
+    later = joined(values(conflict.later, style)) if conflict.later else ""
     before = b""
     verdicts: list[HunkVerdict] = []
     for index, hunk in enumerate(marked.hunks):
         before += marked.merged[index]
         place = Place(
-            path,
+            conflict.path,
             open_brackets(before, style),
             tuple(marked.merged[index].splitlines(keepends=True)[-3:]),
             tuple(marked.merged[index + 1].splitlines(keepends=True)[:3]),
+            later,
         )
         verdicts.append(judge(hunk, place))
         before += hunk.ours

@@ -18,7 +18,7 @@ from enum import StrEnum
 
 from bot.core.conflict.marked import Sides
 from bot.core.conflict.regions import Region, merge_region, region_of
-from bot.core.conflict.tokens import Style, style_of, values
+from bot.core.conflict.tokens import Style, joined, style_of, values
 from bot.core.footprint import Language, language_of, references, symbols_of
 
 _SIGNIFICANT = re.compile(rb"\w")
@@ -27,6 +27,11 @@ _ALIKE = 0.4
 
 _LONGEST = 250
 """Lines of an added block beyond which it is more than one addition."""
+_SECTION = re.compile(rb"\s*// -----\s*\n")
+_SAME_TEST = 0.8
+"""As _ALIKE, for tests: those of one file look alike by nature."""
+_TELLING = 5
+"""Tokens from which a text is no coincidence."""
 _BLOCKS = frozenset({"function", "class", "def", "enum"})
 
 
@@ -52,12 +57,16 @@ class HunkVerdict:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a hunk stands: the file's language, the open brackets before it, the merged lines around it."""
+    """Where a hunk stands: the file's language, the open brackets before it, the merged lines around it.
+
+    `later` holds the tokens of the file as upstream has it by now, joined, empty where that is not known.
+    """
 
     path: str
     depth: int
     before: tuple[bytes, ...]
     after: tuple[bytes, ...]
+    later: str = ""
 
     @property
     def language(self) -> Language:
@@ -165,6 +174,17 @@ def _definitions(hunk: Sides, place: Place) -> Found | None:
     return hunk.ours + hunk.theirs, (f"the fork adds {shown[0]}", f"upstream adds {shown[1]}")
 
 
+def _sections(hunk: Sides, place: Place) -> Found | None:
+    """Both sides add whole sections to a file of tests that is split into sections."""
+    if place.language is not Language.MLIR or _SIGNIFICANT.search(hunk.base):
+        return None
+    if not all(_SECTION.match(text) and _whole(text) for text in (hunk.ours, hunk.theirs)):
+        return None
+    if _likeness(hunk.ours, hunk.theirs) >= _SAME_TEST:
+        return None
+    return hunk.ours + hunk.theirs, ("both sides add sections of their own to this test",)
+
+
 def _whole(text: bytes) -> bool:
     depth = 0
     for char in text:
@@ -181,6 +201,17 @@ def _likeness(one: bytes, two: bytes) -> float:
 
 def _lines(text: bytes) -> Counter[bytes]:
     return Counter(line for line in map(bytes.strip, text.splitlines()) if _SIGNIFICANT.search(line))
+
+
+def _ahead(hunk: Sides, place: Place) -> Found | None:
+    """The fork took a later commit of upstream's before this one: upstream arrives at the fork's text by itself."""
+    near = (b"".join(place.before[-1:]), b"".join(place.after[:1]))
+    ours, theirs = (
+        joined(values(near[0] + text + near[1], place.style, depth=place.depth)) for text in (hunk.ours, hunk.theirs)
+    )
+    if len(values(hunk.ours, place.style)) < _TELLING or ours not in place.later or theirs in place.later:
+        return None
+    return hunk.ours, ("upstream's own file has the fork's text by now, and no longer this commit's",)
 
 
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+")
@@ -213,7 +244,9 @@ RULES: dict[str, Rule] = {
     "entries": _region(Region.ENTRIES),
     "registrations": _region(Region.REGISTRATIONS),
     "definitions": _definitions,
+    "sections": _sections,
     "newer-version": _newer_version,
+    "ahead": _ahead,
 }
 
 

@@ -7,8 +7,10 @@ comma before a closing bracket (a Python tuple of one keeps its comma). Indentat
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
+from keyword import iskeyword
 
 from bot.core.footprint import Language
 
@@ -107,7 +109,7 @@ def _drop_comma(found: list[Token], closing: str, style: Style) -> None:
             elif text in _OPENING and level:
                 level -= 1
             elif text in _OPENING:
-                called = index and (found[index - 1].text[-1:].isalnum() or found[index - 1].text in (")", "]", "_"))
+                called = index > 0 and _callable(found[index - 1].text)
                 if not commas and not called:
                     return
                 break
@@ -116,9 +118,19 @@ def _drop_comma(found: list[Token], closing: str, style: Style) -> None:
     found.pop()
 
 
+def _callable(text: str) -> bool:
+    """True for a token after which a bracket is a call or a subscript, not a tuple."""
+    return text in (")", "]") or (text.isidentifier() and not iskeyword(text))
+
+
 def values(text: bytes, style: Style, *, depth: int = 0) -> tuple[str, ...]:
     """The tokens as compared, without places."""
     return tuple(token.text for token in tokens(text, style, depth=depth))
+
+
+def joined(tokens: Sequence[str]) -> str:
+    """Tokens as one string, so that one sequence can be looked for in another."""
+    return "\0" + "\0".join(tokens) + "\0"
 
 
 def open_brackets(text: bytes, style: Style) -> int:
