@@ -81,7 +81,8 @@ def lower_op(op):
         '''
 def lower_shared(name, kind):
     """A buffer in shared memory: its address, in address space 3."""
-    return f"{name} = addrspacecast {llvm_api.opaque_ptr(3)} @shared to {llvm_api.opaque_ptr()} ; {kind.nbytes} bytes"
+    shared, generic = llvm_api.opaque_ptr(3), llvm_api.opaque_ptr()
+    return f"{name} = addrspacecast {shared} @shared to {generic} ; {kind.nbytes} bytes"
 
 
 def lower_op(op):
