@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -40,9 +41,9 @@ def plan(bundles: list[list[PlannedCommit]], chains: list[list[PlannedCommit]] |
     )  # fmt: skip
 
 
-def choose(made: Plan, batches: list[Batch] | None = None, **caps: object) -> Next:
+def choose(made: Plan, batches: list[Batch] | None = None, **caps: Any) -> Next:
     given_caps = {"open_bundles": 9, "open_chains": 9, "allowance": 9, **caps}
-    return next_batches(plan=made, batches=batches or [], **given_caps)  # type: ignore[arg-type]
+    return next_batches(plan=made, batches=batches or [], **given_caps)
 
 
 def opened(chosen: Next, *, number: int = 1, state: BatchState = BatchState.OPEN) -> list[Batch]:
@@ -112,7 +113,7 @@ def test_split_commits_come_one_by_one_but_never_before_what_they_need() -> None
     ("caps", "count"),
     [({"open_bundles": 1}, 2), ({"open_chains": 0}, 2), ({"allowance": 1}, 1), ({"allowance": 0}, 0)],
 )
-def test_the_caps_hold_and_what_they_hold_back_is_said(caps: dict[str, int], count: int) -> None:
+def test_the_caps_hold_and_what_they_hold_back_is_said(caps: dict[str, Any], count: int) -> None:
     chosen = choose(plan([[commit("a")], [commit("b")]], [[commit("c")]]), **caps)
     assert len(chosen.to_open) == count
     assert sum(w.kind is WaitKind.CAP for w in chosen.waiting) == 3 - count
