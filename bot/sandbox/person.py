@@ -39,7 +39,7 @@ class UserClient:
         """Close the connection."""
         await self._http.aclose()
 
-    async def request(self, method: str, path: str, body: Any = None, **query: Any) -> Any:
+    async def request(self, method: str, path: str, body: Any = None, /, **query: Any) -> Any:
         """Any request; gives the JSON of the answer."""
         answer = await self._http.request(method, path, json=body, params=query or None)
         if answer.status_code >= 400:
@@ -55,7 +55,7 @@ class UserClient:
             raise Refused(answer.status_code, message)
         return answer.json() if answer.content else None
 
-    async def get(self, path: str, **query: Any) -> Any:
+    async def get(self, path: str, /, **query: Any) -> Any:
         """Read something."""
         return await self.request("GET", path, **query)
 

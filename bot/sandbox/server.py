@@ -132,7 +132,7 @@ class Endpoint:
             problems = description().request(operation.method, operation.path, query, body)
             if problems:
                 lines = "\n".join(problems)
-                raise ApiError(422, f"Invalid request.\n\n{lines}", problems if len(problems) > 1 else None)
+                raise ApiError(422, f"Invalid request.\n\n{lines}")
         return Call(
             self.world,
             actor,

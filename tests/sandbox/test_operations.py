@@ -66,13 +66,14 @@ async def populated(scene: Scene) -> dict[str, Any]:
     await dev.reopen(REPO, issue["number"])
     await box.settle()
     world = box.state
-    store = world.store(world.known_repository(REPO))
+    repo = world.known_repository(REPO)
+    store = world.store(repo)
     return {
         "owner": "acme", "repo": "fork", "org": "acme", "team_slug": "tlx", "username": "dev", "branch": "main",
         "ref": "topic", "commit_sha": sha, "sha": sha, "pull_number": pull["number"], "issue_number": pull["number"],
         "comment_id": comment["id"], "review_id": review["id"], "check_run_id": run["id"], "basehead": "main...topic",
         "path": "lib/core.py", "file_sha": store.tree("topic", "README.md")[0].oid, "tree_sha": store.commit(sha).tree,
-        "name": "graft:bundle", "run_id": workflow.id, "artifact_id": next(iter(world.known_repository(REPO).artifacts)),
+        "name": "graft:bundle", "run_id": workflow.id, "artifact_id": next(iter(repo.artifacts)),
         "archive_format": "zip", "installation_id": scene.installation, "delivery_id": max(world.deliveries),
     }  # fmt: skip
 
@@ -91,19 +92,19 @@ async def test_every_reading_operation_answers_as_described(scene: Scene) -> Non
             if operation.method != "GET":
                 continue
             given = {**names, **special.get(operation.path, {})}
-            path = re.sub(r"\{(\w+)\}", lambda found, given=given: str(given[found[1]]), operation.path)  # type: ignore[misc]
+            path = re.sub(r"\{(\w+)\}", lambda found, given=given: str(given[found[1]]), operation.path)
             headers = {"jwt": bearer(scene), "installation": token}.get(operation.app, user)
             query = {"q": "text repo:acme/fork is:open"} if path == "/search/issues" else {}
             answer = await http.get(path, headers=headers, params=query)
             asked += 1
             missing = path.endswith("/merge")
             assert answer.status_code == 404 if missing else answer.status_code in (200, 204, 302), (path, answer.text)
-            empty = answer.content in (b"[]", b"") or b'"total_count": 0' in answer.content
+            empty = answer.content in (b"[]", b"") or answer.content.startswith(b'{"total_count": 0')
             bare += [path] if empty and not missing else []
     assert scene.sandbox.state.violations == []
     assert asked > 60
     # what is empty proves nothing: only these may be
-    assert [path.rsplit("/", 1)[1] for path in bare] == ["dev", "runners", "zip"]
+    assert [path.rsplit("/", 1)[1] for path in bare] == ["dev", "zip", "runners"]
 
 
 async def test_requests_are_held_to_the_description(scene: Scene) -> None:
@@ -152,9 +153,7 @@ def test_an_answer_that_does_not_fit_is_found() -> None:
 async def test_a_bad_answer_is_loud(scene: Scene) -> None:
     repo = scene.sandbox.state.known_repository(REPO)
     repo.description = 3  # type: ignore[assignment]
-    with pytest.raises(
-        Refused, match="500: The sandbox is at fault: GET /repos/{owner}/{repo} answered 200 against its description"
-    ):
+    with pytest.raises(Refused, match=r"500: The sandbox is at fault: GET .* answered 200 against its description"):
         await scene.sandbox.as_user("dev").get(f"/repos/{REPO}")
     assert scene.sandbox.state.violations.pop().startswith("GET /repos/")
     repo.issues = None  # type: ignore[assignment]
