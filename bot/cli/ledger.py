@@ -1,0 +1,185 @@
+"""`graft ledger`: what became of each upstream commit, read from git."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from bot.cli.pair import Pair
+    from bot.core.config import Config
+    from bot.core.history import History
+    from bot.core.types import Ledger
+
+app = typer.Typer(no_args_is_help=True, help="Show or verify what became of each upstream commit.")
+
+Upstream = Annotated[Path, typer.Option(help="Clone of upstream: bare, or with a work tree.")]
+Fork = Annotated[Path, typer.Option(help="Clone of the fork.")]
+UpstreamRef = Annotated[str | None, typer.Option(help="Upstream's branch or commit (default: its HEAD).")]
+ForkRef = Annotated[str | None, typer.Option(help="The fork's branch or commit (default: its HEAD).")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help="The fork's file (default: .github/graft.yml at the fork's tip).")
+]
+Marker = Annotated[list[str] | None, typer.Option(help="A pattern by which older picks were recorded; may repeat.")]
+Now = Annotated[int | None, typer.Option(help="Time to tell ages by, in seconds since the epoch (default: now).")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the whole ledger as JSON.")]
+
+
+class LedgerError(ValueError):
+    """What could not be read, where, and how to mend it."""
+
+
+@app.command()
+def show(
+    upstream: Upstream,
+    fork: Fork,
+    upstream_ref: UpstreamRef = None,
+    fork_ref: ForkRef = None,
+    config: ConfigFile = None,
+    marker: Marker = None,
+    now: Now = None,
+    as_json: AsJson = False,
+) -> None:
+    """Print both pins, the metrics and the holes (exit 0 done, 2 could not run)."""
+    with _guard(), _opened(upstream, fork, upstream_ref, fork_ref) as pair:
+        settings = _settings(pair, config, marker or [])
+        ledger, _ = _read(pair, settings, now)
+        if as_json:
+            typer.echo(json.dumps(as_dict(ledger), indent=1))
+        else:
+            _print(ledger)
+
+
+@app.command()
+def verify(
+    upstream: Upstream,
+    fork: Fork,
+    upstream_ref: UpstreamRef = None,
+    fork_ref: ForkRef = None,
+    config: ConfigFile = None,
+    marker: Marker = None,
+    against: Annotated[
+        Path | None, typer.Option(help="An earlier `ledger show --json`: nothing in it may have been lost since.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print {problems} as JSON.")] = False,
+) -> None:
+    """Look for what the history says that can't be right (exit 0 nothing, 1 found something, 2 could not run)."""
+    with _guard(), _opened(upstream, fork, upstream_ref, fork_ref) as pair:
+        settings = _settings(pair, config, marker or [])
+        ledger, history = _read(pair, settings, None)
+        problems = [*_doubts(history), *(_lost(ledger, history, against) if against is not None else ())]
+        if as_json:
+            typer.echo(json.dumps({"problems": problems}, indent=1))
+        else:
+            for problem in problems:
+                typer.echo(problem)
+            typer.echo(f"{len(problems)} found in {len(ledger.entries)} upstream commits")
+    raise typer.Exit(1 if problems else 0)
+
+
+def as_dict(ledger: Ledger) -> dict[str, Any]:
+    """The ledger as plain values."""
+    return {
+        "pin": ledger.pin,
+        "frontier": ledger.frontier,
+        "metrics": asdict(ledger.metrics),
+        "holes": [asdict(hole) for hole in ledger.holes],
+        "entries": [asdict(entry) for entry in ledger.entries],
+    }
+
+
+@contextmanager
+def _guard() -> Iterator[None]:
+    from bot.clients.git import GitError
+    from handlers.planning import CannotPlan
+
+    try:
+        yield
+    except (ValueError, CannotPlan, GitError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+
+
+@contextmanager
+def _opened(upstream: Path, fork: Path, upstream_ref: str | None, fork_ref: str | None) -> Iterator[Pair]:
+    from bot.cli.pair import open_pair
+
+    with open_pair(upstream, fork, upstream_ref=upstream_ref, fork_ref=fork_ref) as pair:
+        yield pair
+
+
+def _settings(pair: Pair, path: Path | None, markers: list[str]) -> Config:
+    """The fork's file, and the markers named besides; without a file, defaults."""
+    from bot.core.config import Config, Upstream, load
+
+    text = path.read_bytes() if path is not None else pair.git.read_file(pair.fork, ".github/graft.yml")
+    config = load(text.decode()) if text is not None else Config(upstream=Upstream(repository="upstream/upstream"))
+    if not markers:
+        return config
+    ingest = config.ingest.model_copy(update={"picked_markers": (*config.ingest.picked_markers, *markers)})
+    return config.model_copy(update={"ingest": ingest})
+
+
+def _read(pair: Pair, config: Config, now: int | None) -> tuple[Ledger, History]:
+    from bot.core.history import read_history
+    from handlers.planning import read_ledger, read_range
+
+    span = read_range(pair.git, upstream=pair.upstream, fork=pair.fork)
+    history = read_history(upstream=span.upstream, fork=span.fork, markers=config.ingest.picked_markers)
+    when = int(time.time()) if now is None else now
+    return read_ledger(pair.git, upstream=pair.upstream, fork=pair.fork, config=config, now=when), history
+
+
+def _print(ledger: Ledger) -> None:
+    counts = Counter(entry.disposition.value for entry in ledger.entries)
+    typer.echo(f"{len(ledger.entries)} upstream commits: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+    typer.echo(f"Contiguous pin        {ledger.pin or 'none: the first commit is open'}")
+    typer.echo(f"Frontier              {ledger.frontier or 'none'}")
+    typer.echo(f"Days Behind Upstream  {ledger.metrics.days_behind:.1f}")
+    typer.echo(f"Backlog Commits       {ledger.metrics.backlog}")
+    for hole in ledger.holes:
+        owner = hole.owner or "nobody"
+        typer.echo(f"  {hole.sha[:12]}  {hole.age_days:6.1f} d  {owner:16}  {hole.subject[:70]}  ({hole.reason})")
+
+
+def _doubts(history: History) -> Iterator[str]:
+    for sha, carriers in sorted(history.duplicates.items()):
+        yield f"{sha[:12]} is carried twice and more: " + ", ".join(carrier.sha[:12] for carrier in carriers)
+    for fork, name in history.unknown:
+        yield f"{fork[:12]} records {name[:12]}, which is no upstream commit since the two histories parted"
+    for fork in history.unresolved_reverts:
+        yield f"{fork[:12]} says that it takes something back, and names nothing that can be found"
+
+
+def _lost(ledger: Ledger, history: History, against: Path) -> Iterator[str]:
+    """What an earlier ledger held and this one does not, unless a revert in the fork explains it."""
+    try:
+        earlier = json.loads(against.read_text("utf-8"))
+        entries = {entry["sha"]: entry["disposition"] for entry in earlier["entries"]}
+        pins = {name: earlier[name] for name in ("pin", "frontier")}
+    except (KeyError, TypeError, json.JSONDecodeError) as error:
+        raise LedgerError(f"{against} is no output of `graft ledger show --json`: {error}") from None
+    place = {entry.sha: index for index, entry in enumerate(ledger.entries)}
+    now = {entry.sha: entry.disposition.value for entry in ledger.entries}
+    reverted = {sha for sha in history.carriers if not history.standing(sha)}
+    for sha, disposition in entries.items():
+        if sha not in now:
+            yield f"{sha[:12]} was {disposition} and is no longer upstream's"
+        elif disposition == "picked" and now[sha] != "picked" and sha not in reverted:
+            yield f"{sha[:12]} was picked and is {now[sha]}, without a revert in the fork"
+    for name, was in pins.items():
+        current = ledger.pin if name == "pin" else ledger.frontier
+        if was is not None and place.get(current or "", -1) < place.get(was, -1) and not reverted - _before(earlier):
+            yield f"the {name} moved back from {was[:12]} to {(current or 'none')[:12]}"
+
+
+def _before(earlier: dict[str, Any]) -> set[str]:
+    return {entry["sha"] for entry in earlier["entries"] if entry["disposition"] == "reverted"}
