@@ -21,7 +21,8 @@ def cut(
 
     `together` names for each commit the others that it must share a bundle with, `paths` what it touches. Commits that
     belong together are one piece, as near to the fork's own as its nearest commit; a piece larger than the caps is a
-    bundle of its own."""
+    bundle of its own.
+    """
     pieces = _pieces(commits, together)
     bundles: list[Bundle] = []
     for grade, limit in ((Grade.SAFE, caps.max_commits), (Grade.WATCH, caps.watch_max_commits)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.core.batches import key_of
@@ -57,25 +57,73 @@ class Groups:
 class Unlanded:
     """What the commits that stay out so far bring: names, signatures and paths, each with the first that brings it.
 
-    `definitions` maps (path, qualified name) to those that change it: who changes it too, belongs to them."""
+    `definitions` maps (path, qualified name) to all that change it. Of signatures only those count whose name says what
+    is meant: `load` or `a` are anybody's. `local` are all other words that are new to the fork, by (path, word).
+    """
 
     symbols: dict[str, str] = field(default_factory=dict)
     signatures: dict[str, str] = field(default_factory=dict)
     paths: dict[str, str] = field(default_factory=dict)
-    definitions: dict[tuple[str, str], str] = field(default_factory=dict)
+    definitions: dict[tuple[str, str], list[str]] = field(default_factory=dict)
+    local: dict[tuple[str, str], str] = field(default_factory=dict)
+    _definers: dict[str, int] = field(default_factory=dict)
 
-    def add(self, footprint: Footprint, words: Iterable[str] = ()) -> None:
-        """Take in a commit that stays out; `words` are the identifiers that it brings into upstream."""
+    def add(self, footprint: Footprint, known: Container[str]) -> None:
+        """Take in the next commit; `known` are the words that the fork has, those of its bundles too."""
         sha = footprint.sha
-        for name in (*footprint.defined, *words):
+        for name in footprint.defined:
             self.symbols.setdefault(name, sha)
-        for name in footprint.resigned:
-            self.signatures.setdefault(name, sha)
         for file in footprint.files:
             if file.status in {"A", "R", "C"}:
                 self.paths.setdefault(file.path, sha)
+            for name in file.refers:
+                if name not in known:
+                    self.local.setdefault((file.path, name), sha)
+                    if telling(name):
+                        self.symbols.setdefault(name, sha)
             for symbol in file.symbols:
-                self.definitions.setdefault((file.path, symbol.name), sha)
+                self.definitions.setdefault((file.path, symbol.name), []).append(sha)
+                if symbol.what == "signature" and symbol.kind in _CALLED:
+                    for name in filter(telling, symbol.names):
+                        self.signatures.setdefault(name, sha)
+                        self._definers[name] = self._definers.get(name, 0) + 1
+
+    def under(self, footprint: Footprint, words: Container[str]) -> Iterator[tuple[str, str]]:
+        """The commits whose names or paths a later commit needs, with why; `words` are what is there already."""
+        referred = footprint.referred
+        for name in sorted(referred & self.symbols.keys()):
+            if name not in words:
+                yield self.symbols[name], f"refers to {name}, which it brings"
+        for file in footprint.files:
+            for name in sorted(file.refers):
+                if (origin := self.local.get((file.path, name))) is not None and name not in words:
+                    yield origin, f"refers to {name}, which it brings"
+        for path in sorted(footprint.paths & self.paths.keys()):
+            yield self.paths[path], f"changes {path}, which it brings"
+
+    def resigned(self, footprint: Footprint) -> Iterator[tuple[str, str]]:
+        """The commits that change the signature of what a later commit newly refers to, with its name."""
+        for name in sorted(footprint.referred & self.signatures.keys()):
+            if self._definers.get(name, 0) <= _FEW:
+                yield self.signatures[name], name
+
+    def shared(self, footprint: Footprint) -> Iterator[tuple[str, str]]:
+        """The commits that change a definition which this one changes too, with its name."""
+        for file in footprint.files:
+            for symbol in file.symbols:
+                for origin in self.definitions.get((file.path, symbol.name), ()):
+                    yield origin, symbol.name
+
+
+_FEW = 2
+_CALLED = frozenset({"function", "class", "def", "operand", "macro"})
+_TELLING = 8
+
+
+def telling(name: str) -> bool:
+    """True for a name of several words that is long enough to mean one thing in a whole repository."""
+    inner = name.strip("_")[1:]
+    return len(name) >= _TELLING and ("_" in inner or "." in inner or any(letter.isupper() for letter in inner))
 
 
 def chain_of(commits: Sequence[PlannedCommit], rules: Mapping[str, Sequence[RiskRule]], *, lane: bool) -> Chain:
@@ -84,8 +132,11 @@ def chain_of(commits: Sequence[PlannedCommit], rules: Mapping[str, Sequence[Risk
     named = {level for rule in met for level in rule.levels}
     areas = dict.fromkeys([*(area for rule in met for area in rule.areas), *(a for c in commits for a in c.areas)])
     return Chain(
-        key=key_of("chain", commits[0].sha), lane=lane, commits=tuple(commits),
-        levels=tuple(level for level in Level if level in named), areas=tuple(areas),
+        key=key_of("chain", commits[0].sha),
+        lane=lane,
+        commits=tuple(commits),
+        levels=tuple(level for level in Level if level in named),
+        areas=tuple(areas),
     )
 
 
@@ -93,7 +144,8 @@ def rules_met(footprint: Footprint, rules: Sequence[RiskRule]) -> tuple[RiskRule
     """The fork's rules that name a path or a symbol of this commit."""
     symbols = {name for file in footprint.files for symbol in file.symbols for name in symbol.names}
     return tuple(
-        rule for rule in rules
+        rule
+        for rule in rules
         if any(matches(path, rule.paths) for path in footprint.paths)
         or any(matches_name(name, rule.symbols) for name in symbols)
     )

@@ -7,11 +7,15 @@ replaces, or touches without a line between, what that one wrote; there a three-
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 from bot.core.footprint import FileFootprint, Footprint, Hunk
 
 BASE = -1
 """The owner of what was there before the first commit."""
+
+NEAR = 3
+"""Lines: two changes of one function that are no further apart than this are taken to belong together."""
 
 
 class _File:
@@ -29,12 +33,13 @@ class _File:
             self.lines.extend([BASE] * missing)
             self.gaps.extend([BASE] * missing)
 
-    def under(self, hunk: Hunk) -> set[int]:
-        """The owners of the lines that a hunk replaces, of the two around them, and of the gaps it touches."""
+    def under(self, hunk: Hunk, around: int = 1) -> set[int]:
+        """The owners of the lines that a hunk replaces, of `around` lines on both sides, and of the gaps between."""
         start = hunk.old_start - 1
         end = start + hunk.old_lines
-        self.grow(end + 1)
-        return {*self.lines[max(start - 1, 0) : end + 1], *self.gaps[start : end + 1]}
+        self.grow(end + around)
+        first = max(start - around, 0)
+        return {*self.lines[first : end + around], *self.gaps[start - min(around - 1, start) : end + around]}
 
     def write(self, hunk: Hunk, owner: int) -> None:
         start = hunk.old_start - 1
@@ -54,14 +59,17 @@ class Lineage:
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
 
-    def add(self, footprint: Footprint, owner: int) -> frozenset[int]:
-        """Take in the next commit as `owner`; gives the owners of what it stands on (never BASE)."""
+    def add(self, footprint: Footprint, owner: int) -> tuple[frozenset[int], frozenset[int]]:
+        """Take in the next commit as `owner`; gives the owners of what it stands on, and of what is NEAR."""
         below: set[int] = set()
+        near: set[int] = set()
         moves: dict[str, _File | None] = {}
         for change in footprint.files:
             old_path = change.old_path or change.path
             file = self._files.get(old_path) or _File()
-            below |= self._under(change, file)
+            below.update(self._under(change, file))
+            for hunk in change.hunks if change.status != "D" else ():
+                near |= file.under(hunk, NEAR)
             if change.status == "A" and change.path in self._files:
                 below |= self._files[change.path].touched
             self._write(change, file, owner)
@@ -72,7 +80,7 @@ class Lineage:
                     moves.setdefault(old_path, _gone(owner))
                 moves[change.path] = file
         self._files |= {path: file for path, file in moves.items() if file is not None}
-        return frozenset(below - {BASE, owner})
+        return frozenset(below - {BASE, owner}), frozenset(near - {BASE, owner})
 
     def _under(self, change: FileFootprint, file: _File) -> Iterable[int]:
         below = {file.whole}
@@ -99,12 +107,21 @@ def _gone(owner: int) -> _File:
     return file
 
 
-def textual(footprints: Iterable[Footprint]) -> dict[str, frozenset[str]]:
-    """For each commit, given in upstream order without a gap, the earlier ones whose lines it touches."""
+@dataclass(frozen=True, slots=True)
+class Below:
+    """Earlier commits by what a commit has to do with their text: it touches their lines, or comes near them."""
+
+    touches: frozenset[str] = frozenset()
+    near: frozenset[str] = frozenset()
+
+
+def textual(footprints: Iterable[Footprint]) -> dict[str, Below]:
+    """What each commit stands on, by commit; they are given in upstream order without a gap."""
     lineage = Lineage()
     names: list[str] = []
-    below: dict[str, frozenset[str]] = {}
+    below: dict[str, Below] = {}
     for index, footprint in enumerate(footprints):
         names.append(footprint.sha)
-        below[footprint.sha] = frozenset(names[owner] for owner in lineage.add(footprint, index))
+        touches, near = lineage.add(footprint, index)
+        below[footprint.sha] = Below(frozenset(names[o] for o in touches), frozenset(names[o] for o in near))
     return below

@@ -7,7 +7,7 @@ the rest is safe to land before all of these, and goes into bundles.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -17,6 +17,7 @@ from bot.core.chains import Groups, Unlanded, chain_of, rules_met
 from bot.core.config import Config, Ingest, RiskRule
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint
+from bot.core.lineage import Below
 from bot.core.owners import areas_of
 from bot.core.paths import matches
 from bot.core.reverts import Link
@@ -29,13 +30,14 @@ from bot.core.types import Bundle, Chain, Commit, PlannedCommit, Reason, ReasonK
 class Candidate:
     """An undecided upstream commit with what was found out about it.
 
-    `stands_on`: earlier commits whose lines it touches. `trial`: its pick in upstream order. `kept_deleted`: files that
-    it changes and that the fork deleted."""
+    `below`: earlier commits whose lines it touches or comes near. `trial`: its pick in upstream order.
+    `kept_deleted`: files that it changes and that the fork deleted.
+    """
 
     commit: Commit
     footprint: Footprint
     trial: Trial
-    stands_on: frozenset[str] = frozenset()
+    below: Below = field(default_factory=Below)
     kept_deleted: tuple[str, ...] = ()
 
 
@@ -53,9 +55,10 @@ class Draft:
 class Surroundings:
     """What holds for all candidates: the fork's own, its file, reverts, and what was decided of other commits.
 
-    `absent` are earlier upstream commits that are not in the fork and not to be planned (deferred by a person, not to be
-    ported), by commit; `landed` those in the fork. `moved` maps commits that the proof refused to the reason and to
-    those they belong with, `tied` commits to those that they must share a bundle with."""
+    `absent` are upstream commits that are not in the fork and not to be planned (deferred by a person, not to be
+    ported); `landed` those in the fork. `moved` maps commits that the proof refused to the reason and to
+    those they belong with, `tied` commits to those that they must share a bundle with.
+    """
 
     divergence: Divergence
     config: Config | None = None
@@ -70,6 +73,10 @@ class Surroundings:
 def skipped_by_rule(paths: Collection[str], ingest: Ingest) -> bool:
     """True where a commit touches only what the fork's file says to skip."""
     return bool(paths) and bool(ingest.skip) and all(matches(path, ingest.skip) for path in paths)
+
+
+_OUT = 0.9
+_NEAR = 0.08
 
 
 class _Place(Enum):
@@ -88,6 +95,17 @@ def draft(candidates: Sequence[Candidate], surroundings: Surroundings) -> Draft:
     return planner.finish()
 
 
+@dataclass(frozen=True, slots=True)
+class _Either(Container[str]):
+    """What is in one of two sets."""
+
+    first: Container[str]
+    second: Container[str]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.first or name in self.second
+
+
 class _Planner:
     def __init__(self, candidates: Sequence[Candidate], around: Surroundings) -> None:
         self.around = around
@@ -101,9 +119,11 @@ class _Planner:
         self.groups = Groups()
         self.out = Unlanded()
         self.bundled = Unlanded()
+        self.landing: set[str] = set()
+        self.known = _Either(around.divergence.words, self.landing)
         self.families = _families(around.links, self.order)
         for sha in sorted(around.absent):
-            self.out.add(around.absent[sha])
+            self._stays(around.absent[sha])
 
     def take(self, candidate: Candidate) -> None:
         """Decide of the next commit."""
@@ -130,17 +150,19 @@ class _Planner:
             self._chain(candidate, _Place.CHAIN, mates, reasons)
         elif out:
             self._put(candidate, _Place.HELD, _barred(verdict), reasons)
-            self.out.add(candidate.footprint)
+            self._stays(candidate.footprint)
         else:
             self._put(candidate, _Place.BUNDLE, verdict, reasons)
-            self.bundled.add(candidate.footprint)
+            self.bundled.add(candidate.footprint, self.known)
+            self.landing |= candidate.footprint.referred | candidate.footprint.defined
 
     def finish(self) -> Draft:
         """The partition of all that was taken."""
         chosen = [planned for sha, planned in self.planned.items() if self.place[sha] is _Place.BUNDLE]
         chains = [
             chain_of(
-                [self.planned[sha] for sha in sorted(group, key=self.order.__getitem__)], self.rules,
+                [self.planned[sha] for sha in sorted(group, key=self.order.__getitem__)],
+                self.rules,
                 lane=self.place[group[0]] is _Place.LANE,
             )
             for group in self.groups.members()
@@ -179,28 +201,26 @@ class _Planner:
         """The commits not in the fork that this one stands on, each with why."""
         sha = candidate.commit.sha
         needs: dict[str, str] = {}
-        for below in candidate.stands_on:
-            if self._is_out(below):
+        for below in candidate.below.touches:
+            if self._is_out(below) and not self._free_of(candidate, below):
                 needs[below] = "touches lines that it wrote"
-        for names in (self.out, self.bundled):
-            for name in sorted(candidate.footprint.referred - self.around.divergence.words):
-                if (origin := names.symbols.get(name)) is not None:
-                    needs.setdefault(origin, f"refers to {name}, which it brings")
-            for name in sorted(candidate.footprint.referred):
-                if (origin := names.signatures.get(name)) is not None:
-                    needs.setdefault(origin, f"refers to {name}, whose signature it changes")
-            for path in sorted(candidate.footprint.paths):
-                if (origin := names.paths.get(path)) is not None:
-                    needs.setdefault(origin, f"changes {path}, which it brings")
-        for file in candidate.footprint.files:
-            for symbol in file.symbols:
-                if (origin := self.out.definitions.get((file.path, symbol.name))) is not None:
-                    needs.setdefault(origin, f"changes {symbol.name}, as it does")
+        for origin, why in self.bundled.under(candidate.footprint, self.around.divergence.words):
+            needs.setdefault(origin, why)
+        for origin, why in self.out.under(candidate.footprint, self.known):
+            needs.setdefault(origin, why)
+        for origin, name in self.out.shared(candidate.footprint):
+            if origin in candidate.below.near and not self._free_of(candidate, origin):
+                needs.setdefault(origin, f"changes {name} near where it does")
         for mate in sorted(self._family(sha)):
             if self.order[mate] < self.order[sha] and self._is_out(mate):
                 needs.setdefault(mate, "takes it back, or brings it in again")
         known = {need: why for need, why in needs.items() if need != sha}
         return dict(sorted(known.items(), key=lambda item: self.order.get(item[0], -1)))
+
+    def _free_of(self, candidate: Candidate, below: str) -> bool:
+        """True where the trial pick has shown that this text merges without that commit, which was not in its tip."""
+        other = self.candidates.get(below)
+        return candidate.trial.kind == "clean" and (other is None or other.trial.kind == "conflict")
 
     def _is_out(self, sha: str) -> bool:
         return sha in self.around.absent or self.place.get(sha, _Place.SETTLED) is not _Place.SETTLED
@@ -209,13 +229,19 @@ class _Planner:
         sha = candidate.commit.sha
         out = [need for need in needs if self.place.get(need) is not _Place.BUNDLE]
         found = risk.assess(
-            footprint=candidate.footprint, divergence=self.around.divergence, trial=candidate.trial, ingest=self.ingest,
-            unlanded=risk.Unlanded(self.out.symbols, self.out.signatures, self.out.paths), revert=self._revert(sha),
+            footprint=candidate.footprint,
+            divergence=self.around.divergence,
+            trial=candidate.trial,
+            ingest=self.ingest,
+            unlanded=risk.Unlanded(self.out.symbols, self.out.signatures, self.out.paths),
+            revert=self._revert(sha),
             upstream_words=self.around.upstream_words,
         )
         extra = [
-            Reason(ReasonKind.CORRELATED, f"{needs[need]}: {need[:12]} is not in the fork", (need,), 0.9) for need in out
+            Reason(ReasonKind.CORRELATED, f"{needs[need]}: {need[:12]} is not in the fork", (need,), _OUT)
+            for need in out
         ]
+        extra += self._near(candidate, needs)
         if self._series(sha):
             text = f"one of {len(self._family(sha)) + 1} that take each other back and bring each other in again"
             extra.append(Reason(ReasonKind.REVERT, text, tuple(sorted(self._family(sha))[:5]), 0.8))
@@ -228,6 +254,24 @@ class _Planner:
             return found
         kept = [reason for reason in found if reason.kind is not ReasonKind.INDEPENDENT]
         return tuple(sorted([*kept, *extra], key=lambda reason: (-reason.weight, reason.kind.value, reason.evidence)))
+
+    def _near(self, candidate: Candidate, needs: Mapping[str, str]) -> Iterator[Reason]:
+        """What brings a commit near one that stays out, though it stands without it: one reason of each kind."""
+        shared = {
+            name: origin
+            for origin, name in self.out.shared(candidate.footprint)
+            if origin in candidate.below.near and origin not in needs
+        }
+        for text, found in (
+            ("changes close to where commits do that are not in the fork", shared),
+            ("refers to what commits that are not in the fork give another signature", self._resigned(candidate)),
+        ):
+            if found:
+                evidence = tuple(f"{name} ({origin[:12]})" for name, origin in sorted(found.items())[:5])
+                yield Reason(ReasonKind.CORRELATED, text, evidence, _NEAR)
+
+    def _resigned(self, candidate: Candidate) -> dict[str, str]:
+        return {name: origin for origin, name in self.out.resigned(candidate.footprint)}
 
     def _revert(self, sha: str) -> RevertFacts | None:
         link = self.around.links.get(sha)
@@ -244,17 +288,26 @@ class _Planner:
 
     def _only_held(self, candidate: Candidate, out: Sequence[str]) -> bool:
         """True where nothing but what it waits for makes this commit risky: it is held, not made a chain of its own."""
-        waits = [need for need in out if self.place.get(need) in {_Place.LANE, _Place.HELD} or need in self.around.absent]
+        waits = [
+            need for need in out if self.place.get(need) in {_Place.LANE, _Place.HELD} or need in self.around.absent
+        ]
         if not waits or len(waits) != len(out):
             return False
         alone = risk.assess(
-            footprint=candidate.footprint, divergence=self.around.divergence, trial=Trial("clean"), ingest=self.ingest,
-            unlanded=risk.Unlanded(), revert=None,
+            footprint=candidate.footprint,
+            divergence=self.around.divergence,
+            trial=Trial("clean"),
+            ingest=self.ingest,
+            unlanded=risk.Unlanded(),
+            revert=None,
         )
         return risk.verdict(alone, Trial("clean")) not in {Verdict.RISKY, Verdict.CONFLICT}
 
     def _family(self, sha: str) -> frozenset[str]:
         return self.families.get(sha, frozenset())
+
+    def _stays(self, footprint: Footprint) -> None:
+        self.out.add(footprint, self.known)
 
     def _series(self, sha: str) -> bool:
         return len(self._family(sha)) > 1
@@ -264,14 +317,18 @@ class _Planner:
         self._put(candidate, place, _barred(risk.verdict(reasons, candidate.trial)), reasons)
         self.groups.add(sha)
         self.groups.join([sha, *mates])
-        self.out.add(candidate.footprint)
+        self._stays(candidate.footprint)
 
     def _put(self, candidate: Candidate, place: _Place, verdict: Verdict, reasons: tuple[Reason, ...]) -> None:
         commit, sha = candidate.commit, candidate.commit.sha
         config = self.around.config
         self.place[sha] = place
         self.planned[sha] = PlannedCommit(
-            sha=sha, subject=commit.subject, verdict=verdict, reasons=reasons, pr=pull_number(commit.message),
+            sha=sha,
+            subject=commit.subject,
+            verdict=verdict,
+            reasons=reasons,
+            pr=pull_number(commit.message),
             waits_for=tuple(sorted(self.needs.get(sha, ()), key=lambda need: self.order.get(need, -1))),
             areas=areas_of(sorted(candidate.footprint.paths), config) if config is not None else (),
         )
