@@ -21,6 +21,7 @@ WAKE_QUEUE = "graft:wake"
 WAKE = "wake"
 RUN = "run"
 _KEEP_MS = 24 * 3600 * 1000
+_PAUSE = 0.5
 _log = logging.getLogger(__name__)
 
 
@@ -48,22 +49,7 @@ class Queue:
     """The sending side; a lost or restarted Redis costs time, never work."""
 
     def __init__(self, url: str, *, timeout: float = 2) -> None:
-        self.settings = RedisSettings.from_dsn(url)
-        self._redis = ArqRedis(
-            host=str(self.settings.host),
-            port=self.settings.port,
-            db=self.settings.database,
-            username=self.settings.username,
-            password=self.settings.password,
-            ssl=self.settings.ssl,
-            unix_socket_path=self.settings.unix_socket_path,
-            socket_connect_timeout=timeout,
-            socket_timeout=timeout,
-            encoding="utf8",
-            job_serializer=dumps,
-            job_deserializer=loads,
-            expires_extra_ms=_KEEP_MS,
-        )
+        self._redis = _connect(url, timeout)
 
     async def wake(self) -> None:
         """Tell the workers that there is something to do, best effort."""
@@ -116,28 +102,44 @@ class Queue:
 
 async def listen(url: str, on_wake: Callable[[], Awaitable[None]], *, poll_seconds: float = 0.02) -> None:
     """Call `on_wake` for every wake-up, for ever. arq's worker ends when Redis restarts: it is started again."""
-    pause = 0.1
     while True:
-        worker: ArqWorker | None = None
+        redis = _connect(url, 5)
         try:
-            worker = _worker(url, on_wake, poll_seconds)
-            await worker.async_run()
+            await redis.ping()
+            await _worker(redis, on_wake, poll_seconds).async_run()
         except (RedisError, OSError) as error:
             _log.warning("Redis is away, work is found by looking: %s", error)
         finally:
-            if worker is not None:
-                await _close(worker)
-        await asyncio.sleep(pause)
-        pause = min(pause * 2, 5.0)
+            await redis.aclose(close_connection_pool=True)
+        await asyncio.sleep(_PAUSE)
 
 
-def _worker(url: str, on_wake: Callable[[], Awaitable[None]], poll_seconds: float) -> ArqWorker:
+def _connect(url: str, timeout: float) -> ArqRedis:
+    settings = RedisSettings.from_dsn(url)
+    return ArqRedis(
+        host=str(settings.host),
+        port=settings.port,
+        db=settings.database,
+        username=settings.username,
+        password=settings.password,
+        ssl=settings.ssl,
+        unix_socket_path=settings.unix_socket_path,
+        socket_connect_timeout=timeout,
+        socket_timeout=timeout,
+        encoding="utf8",
+        job_serializer=dumps,
+        job_deserializer=loads,
+        expires_extra_ms=_KEEP_MS,
+    )
+
+
+def _worker(redis: ArqRedis, on_wake: Callable[[], Awaitable[None]], poll_seconds: float) -> ArqWorker:
     async def wake(_: dict[Any, Any]) -> None:
         await on_wake()
 
     return ArqWorker(
         functions=[func(wake, name=WAKE, keep_result=0, max_tries=1, timeout=10)],
-        redis_settings=RedisSettings.from_dsn(url),
+        redis_pool=redis,
         queue_name=WAKE_QUEUE,
         handle_signals=False,
         poll_delay=poll_seconds,
@@ -148,10 +150,3 @@ def _worker(url: str, on_wake: Callable[[], Awaitable[None]], poll_seconds: floa
         health_check_key=f"{WAKE_QUEUE}:health:{uuid.uuid4().hex[:8]}",
         log_results=False,
     )
-
-
-async def _close(worker: ArqWorker) -> None:
-    try:
-        await worker.close()
-    except (RedisError, OSError, asyncio.CancelledError) as error:
-        _log.debug("closing the listener: %s", error)

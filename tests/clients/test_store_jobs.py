@@ -208,17 +208,23 @@ async def test_pruning_keeps_what_still_waits(store: Store) -> None:
 
 
 async def test_the_store_says_when_it_is_away(store_url: str, tmp_path: Path) -> None:
-    folder = tmp_path / "folder"
-    folder.mkdir()
-    away = f"sqlite:///{folder}" if "sqlite" in store_url else store_url.removesuffix("graft") + "missing"
-    opened = await Store.open(away, migrate=False)
+    if "sqlite" in store_url:
+        folder = tmp_path / "folder"
+        folder.mkdir()
+        with pytest.raises(StoreUnavailable):
+            await Store.open(f"sqlite:///{folder}")
+        opened = await Store.open(f"sqlite:///{tmp_path / 'text'}", migrate=False)
+        (tmp_path / "text").write_text("no database at all, but some text that is long enough " * 99)
+    else:
+        away = store_url.removesuffix("graft") + "missing"
+        with pytest.raises(StoreUnavailable):
+            await Store.open(away)
+        opened = await Store.open(away, migrate=False)
     with pytest.raises(StoreUnavailable):
         await opened.ping()
     with pytest.raises(StoreUnavailable):
         await opened.record_delivery(delivery("g"))
     await opened.close()
-    with pytest.raises(StoreUnavailable):
-        await Store.open(away)
 
 
 @pytest.mark.parametrize("url", ["sqlite://", "sqlite:///:memory:", "mysql://x/y"])

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
@@ -82,7 +83,7 @@ class Store(_Parts):
         """Open by URL and bring the schema to its head. Raises ValueError (bad URL) and StoreUnavailable."""
         path = sa.make_url(url)
         if path.get_backend_name() == "sqlite" and path.database:
-            Path(path.database).parent.mkdir(parents=True, exist_ok=True)
+            _reach(Path(path.database))
         database = connect(url)
         if migrate:
             try:
@@ -117,3 +118,12 @@ class Store(_Parts):
         """Finish what is under way and close all connections."""
         await self._intake.close()
         await self._database.close()
+
+
+def _reach(path: Path) -> None:
+    """Make the folder and see that the file can be opened: aiosqlite leaves a thread behind where it can't."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        sqlite3.connect(path).close()
+    except (OSError, sqlite3.Error) as error:
+        raise StoreUnavailable(f"the store can't be used: {path}: {error}") from error

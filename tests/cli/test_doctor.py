@@ -1,0 +1,53 @@
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import typer
+from typer.testing import CliRunner
+
+from bot.cli.doctor import command
+from bot.clients.store import Store
+from tests.conftest import NOW
+
+
+def doctor(folder: Path, *arguments: str) -> tuple[int, Any, str]:
+    """Exit status, JSON and standard error of `graft doctor --json`."""
+    app = typer.Typer()
+    app.command()(command)
+    environment = {"GRAFT_DATA": str(folder), "GRAFT_REDIS_URL": "redis://127.0.0.1:1"}
+    done = CliRunner().invoke(app, ["--json", *arguments], env=environment)
+    return done.exit_code, json.loads(done.stdout or "null"), done.stderr
+
+
+def test_a_parked_job_is_shown_and_runs_again(tmp_path: Path) -> None:
+    async def park() -> int:
+        store = await Store.open(f"sqlite:///{tmp_path / 'graft.db'}")
+        await store.enqueue("gate", "#12", {}, installation=1, repository="o/r", now=NOW)
+        job = await store.lease(NOW, 30, "w")
+        assert job is not None
+        await store.park(job, "ValueError: no such branch", NOW)
+        await store.close()
+        return job.id
+
+    number = asyncio.run(park())
+    status, said, _ = doctor(tmp_path)
+    assert status == 1
+    assert {"parked", "redis", "github"} <= {one["kind"] for one in said["findings"]}
+    parked = next(one for one in said["findings"] if one["kind"] == "parked")
+    assert "no such branch" in parked["text"]
+    status, said, _ = doctor(tmp_path, "--retry", str(number))
+    assert said["facts"]["parked"] == []
+    assert said["facts"]["jobs"] == {"waiting": 1}
+    status, _, error = doctor(tmp_path, "--retry", "999")
+    assert (status, "999" in error) == (2, True)
+
+
+def test_a_folder_that_can_not_be_used(tmp_path: Path) -> None:
+    (tmp_path / "graft.db").mkdir()
+    status, _, error = doctor(tmp_path)
+    assert status == 2
+    assert "the store can't be used" in error
+    assert "Traceback" not in error
