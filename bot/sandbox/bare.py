@@ -144,7 +144,7 @@ class Bare:
         )
         if done.returncode not in accept:
             said = done.stderr.decode(errors="replace").strip() or done.stdout.decode(errors="replace").strip()
-            raise GitFailure(f"git {arguments[0]} exited with {done.returncode}: {said}")
+            raise GitFailure(f"git {' '.join(arguments[:3])} exited with {done.returncode}: {said}")
         return done.stdout
 
     def text(self, *arguments: str, data: bytes | None = None, accept: Sequence[int] = (0,)) -> str:
@@ -298,6 +298,29 @@ class Bare:
             return self.run("write-tree", env=env).decode().strip()
         finally:
             index.unlink(missing_ok=True)
+
+    def changed_by(self, shas: Sequence[str]) -> dict[str, list[tuple[str, str]]]:
+        """Of each commit the (letter, path) of what it changed, renames as two; nothing of a merge."""
+        output = self.run(
+            "-c",
+            "core.quotePath=false",
+            "diff-tree",
+            "--stdin",
+            "-r",
+            "--root",
+            "--name-status",
+            "--no-renames",
+            data="".join(f"{sha}\n" for sha in shas).encode(),
+        )
+        found: dict[str, list[tuple[str, str]]] = {sha: [] for sha in shas}
+        at = ""
+        for line in output.decode(errors="replace").splitlines():
+            letter, tab, path = line.partition("\t")
+            if tab:
+                found[at].append((letter[0], path))
+            else:
+                at = line
+        return found
 
     def changed_paths(self, old: str, new: str, env: Mapping[str, str] | None = None) -> list[str]:
         """The paths that differ, renames as two."""

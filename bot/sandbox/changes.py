@@ -71,10 +71,10 @@ def _push_event(world: World, repo: Repository, ref: str, old: str, new: str, lo
         exclude = [f"^{base}"] if base and base != new else []
         limit = PUSH_COMMITS if exclude else 1
         commits = store.commits(f"-{limit}", "--reverse", new, *exclude) if exclude or old == ZERO else []
-    listed = [render_git.push_commit(world, repo, store, data) for data in commits]
+    listed = render_git.push_commits(world, repo, store, commits)
     pusher = world.known_user(login)
     forced = ZERO not in (old, new) and not store.is_ancestor(old, new)
-    head = render_git.push_commit(world, repo, store, store.commit(new)) if new != ZERO and commits else None
+    head = render_git.push_commits(world, repo, store, [store.commit(new)])[0] if new != ZERO and commits else None
     events.emit(
         world,
         repo,

@@ -9,6 +9,7 @@ from bot.sandbox.bare import EMPTY_TREE, CommitData, FileDiff, Signature
 from bot.sandbox.model import Issue, Pull, Repository, Trial, at_least
 from bot.sandbox.world import World
 
+REMEMBERED = 256  # differences that are kept
 MESSAGES = {
     "draft": "Pull Request is still a draft",
     "conflict": "Pull Request has merge conflicts",
@@ -40,6 +41,8 @@ def changes(world: World, repo: Repository, pull: Pull) -> Changes:
     tip = pull.base_sha if pull.merged_at else store.ref(f"refs/heads/{pull.base_ref}") or pull.base_sha
     key = (repo.full_name, tip, pull.head_sha)
     if key not in world.changes:
+        while len(world.changes) >= REMEMBERED:
+            world.changes.pop(next(iter(world.changes)))
         base = store.merge_base(tip, pull.head_sha)
         span = [f"^{base}"] if base else []
         commits = store.commits("--reverse", "--topo-order", pull.head_sha, *span)

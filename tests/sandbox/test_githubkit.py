@@ -57,7 +57,7 @@ async def test_the_bot_s_day_through_githubkit(scene: Scene, github: GitHub[AppA
         ]
         assert bodies == ["hello again"]
         content = (await bot.rest.repos.async_get_content("acme", "fork", "README.md")).parsed_data
-        assert content.path == "README.md"  # type: ignore[union-attr]
+        assert content.path == "README.md"
         role = await bot.rest.repos.async_get_collaborator_permission_level("acme", "fork", "dev")
         assert role.parsed_data.role_name == "write"
         reference = (await bot.rest.git.async_get_ref("acme", "fork", "heads/topic")).parsed_data

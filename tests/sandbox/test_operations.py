@@ -92,7 +92,9 @@ async def test_every_reading_operation_answers_as_described(scene: Scene) -> Non
             if operation.method != "GET":
                 continue
             given = {**names, **special.get(operation.path, {})}
-            path = re.sub(r"\{(\w+)\}", lambda found, given=given: str(given[found[1]]), operation.path)
+            path = operation.path
+            for name in re.findall(r"{(\w+)}", path):
+                path = path.replace(f"{{{name}}}", str(given[name]))
             headers = {"jwt": bearer(scene), "installation": token}.get(operation.app, user)
             query = {"q": "text repo:acme/fork is:open"} if path == "/search/issues" else {}
             answer = await http.get(path, headers=headers, params=query)

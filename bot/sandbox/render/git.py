@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -104,24 +105,27 @@ def simple_commit(data: CommitData) -> dict[str, Any]:
     }
 
 
-def push_commit(world: World, repo: Repository, store: Bare, data: CommitData) -> dict[str, Any]:
-    """A commit as the push event lists it."""
-    author, committer = world.user_of_email(data.author.email), world.user_of_email(data.committer.email)
-    files = store.diff(data.parents[0], data.sha) if data.parents else []
-    return {
-        **simple_commit(data),
-        "distinct": True,
-        "url": f"{world.url}/{repo.full_name}/commit/{data.sha}",
-        "author": {"name": data.author.name, "email": data.author.email, "username": author.login if author else None},
-        "committer": {
-            "name": data.committer.name,
-            "email": data.committer.email,
-            "username": committer.login if committer else None,
-        },
-        "added": [one.path for one in files if one.status == "added"],
-        "removed": [one.path for one in files if one.status == "removed"],
-        "modified": [one.path for one in files if one.status not in ("added", "removed")],
-    }
+def push_commits(world: World, repo: Repository, store: Bare, commits: Sequence[CommitData]) -> list[dict[str, Any]]:
+    """Commits as the push event lists them."""
+    changed = store.changed_by([data.sha for data in commits]) if commits else {}
+
+    def person(signature: Signature) -> dict[str, Any]:
+        account = world.user_of_email(signature.email)
+        return {"name": signature.name, "email": signature.email, "username": account.login if account else None}
+
+    return [
+        {
+            **simple_commit(data),
+            "distinct": True,
+            "url": f"{world.url}/{repo.full_name}/commit/{data.sha}",
+            "author": person(data.author),
+            "committer": person(data.committer),
+            "added": [path for letter, path in changed[data.sha] if letter == "A"],
+            "removed": [path for letter, path in changed[data.sha] if letter == "D"],
+            "modified": [path for letter, path in changed[data.sha] if letter not in "AD"],
+        }
+        for data in commits
+    ]
 
 
 def ref(world: World, repo: Repository, store: Bare, name: str, oid: str) -> dict[str, Any]:
