@@ -10,6 +10,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 from bot.clients.git import Git, PickResult
 from bot.core.config import Config
@@ -20,7 +21,8 @@ from bot.core.reverts import Link, revert_links
 from bot.core.risk import RevertFacts, Trial, assess, chance_of_hand_work, verdict
 from bot.core.signals import Signal, signals
 from bot.core.trailers import pull_number
-from bot.core.types import Commit, Reason, Verdict
+from bot.core.types import Commit, Plan, Reason, Verdict
+from handlers.planning import make_plan
 from handlers.surveying import UpstreamVersions, WordIndex, footprints, survey
 
 Progress = Callable[[str, int, int], None]
@@ -56,12 +58,14 @@ class Decided:
 class Judged:
     """A decision with what came of it. `identical`: the tree that Graft would land is the one that landed.
 
-    None where Graft would land none. `differs` are the paths in which the two differ (at most 20).
+    None where Graft would land none. `by_hand`: the maintainers say that they resolved a conflict. `differs` are the
+    paths in which the two differ (at most 20).
     """
 
     decided: Decided
     landed: str
     identical: bool | None
+    by_hand: bool = False
     differs: tuple[str, ...] = ()
 
 
@@ -152,18 +156,108 @@ def decide(
             progress("picks", count, len(questions))
 
 
-def judge(git: Git, decided: Decided, landed: str) -> Judged:
+def judge(git: Git, decided: Decided, landed: str, *, by_hand: bool = False) -> Judged:
     """What became of it: the tree that the fork's commit `landed` holds, against the tree that Graft would land."""
     if decided.tree is None:
-        return Judged(decided, landed, None)
+        return Judged(decided, landed, None, by_hand)
     tree = git.tree_of(landed)
     if tree == decided.tree:
-        return Judged(decided, landed, True)
-    return Judged(decided, landed, False, tuple(change.path for change in git.changed_files(decided.tree, tree)[:20]))
+        return Judged(decided, landed, True, by_hand)
+    differs = tuple(change.path for change in git.changed_files(decided.tree, tree)[:20])
+    return Judged(decided, landed, False, by_hand, differs)
+
+
+def window(
+    git: Git,
+    *,
+    until: int,
+    upstream: str,
+    fork: str,
+    config: Config | None = None,
+    cache: FootprintCache | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """The plan of a day (`until`, seconds since the epoch) against what the fork landed afterwards, ready for JSON.
+
+    `identical` compares, for a commit that later landed alone, its pick on that landing's parent with what landed.
+    """
+    tips = {}
+    for name in (upstream, fork):
+        seen = git.commits(name, before=until)
+        if not seen:
+            raise ValueError(f"{name} has no commit before that day")
+        tips[name] = seen[-1].sha
+    plan = make_plan(
+        git, upstream=tips[upstream], fork=tips[fork], config=config, cache=cache, now=until, progress=progress
+    )
+    placed = [(f"bundle {b.key}", c) for b in plan.bundles for c in b.commits]
+    placed += [(f"{'lane' if chain.lane else 'chain'} {chain.key}", c) for chain in plan.chains for c in chain.commits]
+    placed += [("held", c) for c in plan.held] + [("settled", c) for c in plan.settled]
+    later = _landed_alone(git, plan, fork, config)
+    rows: list[dict[str, Any]] = []
+    with git.scratch() as scratch:
+        for place, commit in placed:
+            landed = later.get(commit.sha)
+            rows.append(
+                {
+                    "upstream": commit.sha,
+                    "pr": commit.pr,
+                    "verdict": commit.verdict.value,
+                    "place": place,
+                    "landed": landed.sha if landed else None,
+                    "identical": _same_as_landed(scratch, commit.sha, landed) if landed else None,
+                    "reasons": [
+                        {"kind": r.kind.value, "text": r.text, "evidence": list(r.evidence), "weight": r.weight}
+                        for r in commit.reasons
+                    ],
+                }
+            )
+    return {"upstream": plan.upstream_tip, "fork": plan.fork_tip, "picks": rows, "summary": _window_summary(plan, rows)}
+
+
+def _landed_alone(git: Git, plan: Plan, fork: str, config: Config | None) -> dict[str, Commit]:
+    """The fork's commits after the plan's tip that carry just one upstream commit, by that."""
+    landed = git.commits(fork, [plan.fork_tip], first_parent=False)
+    history = read_history(
+        upstream=git.commits(plan.upstream_tip, [plan.merge_base]),
+        fork=landed,
+        markers=config.ingest.picked_markers if config else (),
+    )
+    carried: dict[str, list[str]] = {}
+    for sha, carriers in history.carriers.items():
+        for carrier in carriers:
+            carried.setdefault(carrier.sha, []).append(sha)
+    alone = {shas[0]: name for name, shas in carried.items() if len(shas) == 1}
+    commits = {commit.sha: commit for commit in landed}
+    return {sha: commits[name] for sha, name in alone.items() if name in commits and len(commits[name].parents) == 1}
+
+
+def _same_as_landed(git: Git, upstream: str, landed: Commit) -> bool | None:
+    result = git.pick(upstream, landed.parents[0])
+    return None if result.tree is None else result.tree == landed.tree
+
+
+def _window_summary(plan: Plan, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    def identical(verdict: Verdict) -> str:
+        known = [row["identical"] for row in rows if row["verdict"] == verdict.value and row["identical"] is not None]
+        return f"{sum(known)} of {len(known)}"
+
+    return {
+        "commits": len(rows),
+        "in bundles": sum(len(bundle.commits) for bundle in plan.bundles),
+        "bundles": len(plan.bundles),
+        "in chains": sum(len(chain.commits) for chain in plan.chains),
+        "chains": len(plan.chains),
+        "held": len(plan.held),
+        "settled": len(plan.settled),
+        "safe, landed later unchanged": identical(Verdict.SAFE),
+        "watch, landed later unchanged": identical(Verdict.WATCH),
+        "risky, landed later unchanged": identical(Verdict.RISKY),
+    }
 
 
 def _trial(result: PickResult) -> Trial:
     return Trial(result.kind, tuple(conflict.path for conflict in result.conflicts))
 
 
-__all__ = ["Decided", "Judged", "Past", "Question", "decide", "judge"]
+__all__ = ["Decided", "Judged", "Past", "Question", "decide", "judge", "window"]

@@ -5,40 +5,25 @@ from __future__ import annotations
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TypeVar
 
-from bot.clients.git import FileChange, Git, ObjectMissing
-from bot.core.divergence import (
-    Divergence,
-    FileDivergence,
-    decode_file,
-    divergence_key,
-    encode_file,
-    file_divergence,
-)
+from bot.clients.git import Git
+from bot.core.divergence import Divergence, FileDivergence, decode_file, divergence_key, encode_file
 from bot.core.footprint import (
     GRAMMAR_VERSION,
     Footprint,
     FootprintCache,
-    SymbolTable,
-    Tables,
     decode_footprint,
     encode_footprint,
-    footprint,
     footprint_key,
     language_of,
-    needed_blobs,
-    needed_tables,
     references,
-    table_key,
 )
 from bot.core.types import Commit
+from handlers.reading import blobs_of, portions, read_divergences, read_footprints
 
 Progress = Callable[[str, int, int], None]
-_PORTION = 40  # commits (files) whose blobs are held in memory at once
 _FILE_MODES = ("100644", "100755")
 _LARGEST_TEXT = 2_000_000  # bytes; beyond, the words of a file are data
-Item = TypeVar("Item")
 
 
 def footprints(
@@ -48,9 +33,7 @@ def footprints(
     kept = cache.get_many([footprint_key(c.sha) for c in commits]) if cache else {}
     found = {c.sha: decode_footprint(kept[footprint_key(c.sha)]) for c in commits if footprint_key(c.sha) in kept}
     missing = [c for c in commits if c.sha not in found]
-    known, reader = dict[str, SymbolTable](), Tables()
-    for portion in _portions(missing):
-        fresh = _read(git, portion, known, reader)
+    for fresh in read_footprints(git, missing):
         if cache:
             cache.put_many({footprint_key(sha): encode_footprint(value) for sha, value in fresh.items()})
         found |= fresh
@@ -129,13 +112,13 @@ class WordIndex:
         tree = {e.path: e.oid for e in self._git.list_tree(commit) if e.mode in _FILE_MODES}
         gone = [(path, oid) for path, oid in self._tree.items() if tree.get(path) != oid]
         come = [(path, oid) for path, oid in tree.items() if self._tree.get(path) != oid]
-        for portion in _portions(gone):
+        for portion in portions(gone):
             for words in self._words(portion):
                 self._counts.subtract(words)
                 for word in words:
                     if not self._counts[word]:
                         del self._counts[word]
-        for portion in _portions(come):
+        for portion in portions(come):
             for words in self._words(portion):
                 self._counts.update(words)
         self._tree = tree
@@ -159,20 +142,6 @@ class WordIndex:
             yield zlib.decompress(raw).decode("ascii").split("\n")
 
 
-def blobs_of(git: Git, oids: Sequence[str]) -> dict[str, bytes]:
-    """The contents of these blobs; one that the mirror lacks is left out."""
-    try:
-        return git.read_blobs(oids)
-    except ObjectMissing:
-        there: dict[str, bytes] = {}
-        for oid in oids:
-            try:
-                there[oid] = git.read_blob(oid)
-            except ObjectMissing:
-                continue
-        return there
-
-
 def _files(
     git: Git,
     wanted: Mapping[str, tuple[str, tuple[str, ...]]],
@@ -185,34 +154,11 @@ def _files(
     known |= {key: decode_file(raw) for key, raw in kept.items()}
     found = {path: known[key] for path, key in keys.items() if key in known}
     missing = sorted(path for path in wanted if path not in found)
-    for count, path in enumerate(missing, 1):
-        oid, theirs = wanted[path]
-        blobs = blobs_of(git, [oid, *theirs])
-        there = [blobs[version] for version in theirs if version in blobs]
-        found[path] = file_divergence(path=path, fork=blobs.get(oid, b""), upstream=there)
-        known[keys[path]] = found[path]
+    for fresh in read_divergences(git, [(path, *wanted[path]) for path in missing]):
+        known |= {keys[path]: value for path, value in fresh.items()}
         if cache:
-            cache.put_many({keys[path]: encode_file(found[path])})
+            cache.put_many({keys[path]: encode_file(value) for path, value in fresh.items()})
+        found |= fresh
         if progress:
-            progress("divergence", count, len(missing))
+            progress("divergence", len(found), len(wanted))
     return found
-
-
-def _read(git: Git, commits: Sequence[Commit], known: dict[str, SymbolTable], reader: Tables) -> dict[str, Footprint]:
-    """The footprints of a portion. `known` holds tables of the portion before, and afterwards those of this one."""
-    changes: dict[str, list[FileChange]] = git.changes_of(commits)
-    blobs = blobs_of(git, sorted({oid for c in commits for oid in needed_blobs(changes[c.sha])}))
-    tables: dict[str, SymbolTable] = {}
-    for commit in commits:
-        for oid, language, before in needed_tables(changes[commit.sha]):
-            key = table_key(oid, language)
-            if key not in tables and oid in blobs:
-                tables[key] = known.get(key) or reader.of(oid, blobs[oid], language, before=before)
-    known.clear()
-    known.update(tables)
-    return {c.sha: footprint(commit=c, changes=changes[c.sha], blobs=blobs, tables=tables) for c in commits}
-
-
-def _portions(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
-    for start in range(0, len(items), _PORTION):
-        yield items[start : start + _PORTION]
