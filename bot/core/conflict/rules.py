@@ -178,7 +178,8 @@ def _sections(hunk: Sides, place: Place) -> Found | None:
     """Both sides add whole sections to a file of tests that is split into sections."""
     if place.language is not Language.MLIR or _SIGNIFICANT.search(hunk.base):
         return None
-    if not all(_SECTION.match(text) and _whole(text) for text in (hunk.ours, hunk.theirs)):
+    end = b"".join(place.after)
+    if (end.strip() and not _SECTION.match(end)) or not (_SECTION.match(hunk.ours) and _SECTION.match(hunk.theirs)):
         return None
     if _likeness(hunk.ours, hunk.theirs) >= _SAME_TEST:
         return None
