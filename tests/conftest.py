@@ -9,10 +9,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from bot.clients.store import Store
 from bot.clients.store.schema import metadata
 from tests.servers import Postgres, postgres_binaries
+
+# a busy machine is slow, and that is nobody's fault
+settings.register_profile("graft", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("graft")
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -84,7 +84,9 @@ def verify(
     checkpoints: Annotated[
         Path | None, typer.Option(help="Text that holds checkpoints, as copied from the dashboard issue.")
     ] = None,
-    key_file: Annotated[Path | None, typer.Option(help="The key that the checkpoints are signed with.")] = None,
+    key_file: Annotated[
+        Path | None, typer.Option(help="The App's private key, which the checkpoints are signed with.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Prove that no entry was changed, removed, added or moved (exit 0 proved, 1 a fault was found, 2 not readable)."""
@@ -127,7 +129,7 @@ def _checkpoints(path: Path | None, key_file: Path | None, repository: str) -> t
     if key_file is None:
         raise NoAudit("checkpoints prove nothing without the key that signed them: add --key-file")
     claimed = find_checkpoints([path.read_text(encoding="utf-8")])
-    kept = genuine(claimed, repository=repository, signer=HmacSigner(key_file.read_bytes().strip()))
+    kept = genuine(claimed, repository=repository, signer=HmacSigner.of_secret(key_file.read_bytes()))
     if not kept:
         raise NoAudit(f"{path} holds no checkpoint of {repository or 'this audit'} that this key signed")
     if len(kept) < len(claimed):

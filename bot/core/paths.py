@@ -59,20 +59,34 @@ def compiled(pattern: str, *, below: bool = True) -> re.Pattern[str]:
     _refuse(pattern)
     folder = pattern.endswith("/") and not pattern.endswith("\\/")
     body = pattern.strip("/") if folder else pattern.lstrip("/")
-    anchored = pattern.startswith("/") or "/" in body
     parts = body.split("/")
-    regex = "" if anchored or parts[0] == "**" else "(?:.*/)?"
-    for place, part in enumerate(parts):
-        last = place == len(parts) - 1
-        if part == "**":
-            regex += ".+" if last else "(?:.*/)?"
-        else:
-            regex += _part(part) + ("" if last else "/")
+    if not pattern.startswith("/") and "/" not in body:
+        parts = ["**", *parts]
+    regex = _blocks(parts)
     if folder:
         regex += "/.+"
     elif parts[-1] != "**" and (below or "*" not in parts[-1] or body == "*"):
         regex += "(?:/.*)?"
     return re.compile(regex, re.DOTALL)
+
+
+def _blocks(parts: list[str]) -> str:
+    """The parts as one expression; what stands between two `**` is taken at its first place and never tried again.
+
+    That is right for globs, and keeps a path of many folders from taking exponential time.
+    """
+    blocks: list[list[str]] = [[]]
+    for part in parts:
+        if part == "**":
+            blocks.append([])
+        else:
+            blocks[-1].append(_part(part))
+    first, *rest = ["/".join(block) for block in blocks]
+    if not rest:
+        return first
+    last = rest.pop()
+    middle = "".join(f"(?>(?:[^/]*/)*?{block}/)" for block in rest if block)
+    return (f"{first}/" if first else "") + middle + (f"(?:[^/]*/)*{last}" if last else ".+")
 
 
 def _refuse(pattern: str) -> None:
@@ -87,26 +101,30 @@ def _refuse(pattern: str) -> None:
 
 
 def _part(part: str) -> str:
-    """One part between slashes as a regular expression."""
-    out, place = "", 0
+    """One part between slashes as an expression; like `_blocks`, each piece between stars is tried once."""
+    pieces, place = [""], 0
     while place < len(part):
         char = part[place]
         place += 1
         if char == "*":
-            out += "" if out.endswith("[^/]*") else "[^/]*"
+            pieces.append("")
         elif char == "?":
-            out += "[^/]"
+            pieces[-1] += "[^/]"
         elif char == "\\":
             if place == len(part):
                 raise PatternError(f"{part!r} ends in a backslash: double it")
-            out += re.escape(part[place])
+            pieces[-1] += re.escape(part[place])
             place += 1
         elif char == "[":
             text, place = _class(part, place)
-            out += text
+            pieces[-1] += text
         else:
-            out += re.escape(char)
-    return out
+            pieces[-1] += re.escape(char)
+    first, *rest = pieces
+    if not rest:
+        return first
+    last = rest.pop()
+    return first + "".join(f"(?>[^/]*?{piece})" for piece in rest if piece) + f"[^/]*{last}"
 
 
 def _class(part: str, place: int) -> tuple[str, int]:

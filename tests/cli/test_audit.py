@@ -26,7 +26,7 @@ async def fill(url: str, count: int = 5) -> str:
         async with store.transaction() as tx:
             kind = AuditKind.MERGE if n == 3 else AuditKind.GATE
             await record(tx, scope=SCOPE, kind=kind, body={"pull": n, "value": 0.5, "text": "é"}, at=NOW + timedelta(n))
-    point = await witness(store, scope=SCOPE, signer=HmacSigner(KEY.encode()))
+    point = await witness(store, scope=SCOPE, signer=HmacSigner.of_secret(KEY.encode()))
     await store.close()
     assert point is not None
     return point.line
@@ -98,10 +98,24 @@ def test_what_can_not_be_read_has_exit_status_2(audited: tuple[str, Path, Path, 
         (("verify", "--file", file, "--checkpoints", comment), "--key-file"),
         (("verify", "--file", file, "--checkpoints", other, "--key-file", key), "holds no checkpoint"),
         (("show", "--file", other), "verify"),
+        (("export", "-r", SCOPE.repository, "--database", url, "-o", tmp_path), "Is a directory"),
     ):
         done = run(*arguments)
         assert done.exit_code == 2, (arguments, done.output)
         assert says in done.output
+
+
+def test_export_to_standard_output_is_read_from_standard_input(audited: tuple[str, Path, Path, Path]) -> None:
+    url, file, comment, key = audited
+    done = run("export", "-r", SCOPE.repository, "--database", url)
+    assert done.stdout == file.read_text()
+    garbled = "{\n" + done.stdout
+    both = CliRunner().invoke(app, ["verify", "--file", "-"], input=done.stdout)
+    assert both.exit_code == 0, both.output
+    assert CliRunner().invoke(app, ["verify", "--file", "-"], input=garbled).exit_code == 1
+    comment.write_text(comment.read_text() + comment.read_text().replace(" 5 ", " 4 "))
+    some = run("verify", "--file", file, "--checkpoints", comment, "--key-file", key)
+    assert "1 checkpoints were not signed" in some.output
 
 
 async def test_what_fails_leaves_no_entry(store: Store) -> None:
@@ -111,4 +125,4 @@ async def test_what_fails_leaves_no_entry(store: Store) -> None:
             await record(tx, scope=SCOPE, kind=AuditKind.GATE, body={}, at=NOW)
             raise RuntimeError
     assert await store.audit_head(SCOPE.repository) is None
-    assert await witness(store, scope=SCOPE, signer=HmacSigner(KEY.encode())) is None
+    assert await witness(store, scope=SCOPE, signer=HmacSigner.of_secret(KEY.encode())) is None

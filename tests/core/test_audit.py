@@ -149,6 +149,8 @@ def test_checkpoints_are_found_in_comments_and_held_to_their_key() -> None:
     assert genuine([replace(point, signature="abc")], repository=REPOSITORY, signer=SIGNER) == ()
     with pytest.raises(ValueError, match="16 bytes"):
         HmacSigner(b"short")
+    with pytest.raises(ValueError, match="16 bytes"):
+        HmacSigner.of_secret(b"\n" * 20)
 
 
 @settings(max_examples=400, deadline=None)
@@ -195,7 +197,7 @@ def test_what_is_no_entry_is_refused() -> None:
     with pytest.raises(ValueError, match="can't go on"):
         append(entry, repository="c/d", installation=1, kind="x", body={}, at=NOW)
     good = json.loads(LINES[0])
-    changes = (
+    changes: tuple[dict[str, object], ...] = (
         {"more": 1},
         {"version": 2},
         {"sequence": "1"},

@@ -200,14 +200,18 @@ WRONG = [
     (f'/defer {SHA} {SHA} reason="x"', "one commit at a time"),
     (f"/wont-port {SHA}", "reason= is missing"),
     ("/pick", "commit is missing"),
-    ("/pick; rm -rf /", ""),
     ("/bisect", "missing"),
     ("/bisect a b", "too much"),
     ("/retry now=1", "means nothing"),
+    (f'/defer {SHA} reason="{"x" * 4001}"', "longer than"),
+    ("/signoff l3 !!a", "can't be the name"),
+    ("/unsign l2 core", "nothing of l2"),
+    ("/unsign l3 core tlx", "one area at a time"),
+    (f"/waive {'x' * 501} until=2026-12-31 owner=x reason=r plan=p", "at most 500"),
 ]
 
 
-@pytest.mark.parametrize(("body", "problem"), [row for row in WRONG if row[1]])
+@pytest.mark.parametrize(("body", "problem"), WRONG)
 def test_what_gets_one_helpful_answer(body: str, problem: str) -> None:
     (found,) = parse(body)
     assert isinstance(found, Malformed)

@@ -100,6 +100,8 @@ WRONG: list[tuple[str, str, int, str, str]] = [
     ("fork: {branch: main}", "fork: !!python/name:os.system {}", 2, "fork", "tag"),
     ("mode: propose", "mode: !!binary aGk=", 3, "mode", "tag"),
     ("mode: propose", "mode: 2026-13-45", 3, "mode", "can't be read"),
+    ('symbols: ["*LinearLayout*"]', "symbols: [' ']", 9, "ingest.risk[1].symbols[0]", "hits nothing"),
+    ("bundle: {max_commits: 25, max_files: 150}", "bundle: 25", 6, "ingest.bundle", "its keys: max_commits"),
     ("areas:\n", "areas:\n  bad name: {paths: [x]}\n", 13, "areas.bad name", "/signoff"),
     ("areas:\n", "areas:\n  empty: {}\n", 13, "areas.empty", "nothing belongs"),
 ]

@@ -54,6 +54,7 @@ NO_SUITES = Config.of({"upstream": {"repository": "a/b"}})
 L3_ALONE = Config.of(
     RAW | {"validation": {"l1": RAW["validation"]["l1"]}, "areas": {}, "ingest": {}, "gate": {"levels": ["l1", "l3"]}}
 )
+TLX_INFRA = Failure(L1, "tlx", Outcome.INFRA)
 ADA_TOO: dict[str, Any] = {"by": ("max", "ada")}
 FAILED_SOAK: dict[str, Any] = {"sign_offs": OLGA, **HEAVY}
 
@@ -75,6 +76,9 @@ TABLE: list[tuple[GateFacts, Config | None, Decision, str]] = [
     (facts(UNIT, ran("tlx", Outcome.NOT_RUN)), CONFIG, BLOCK, "not_run"),
     (facts(UNIT, ran("tlx", Outcome.INFRA)), CONFIG, BLOCK, "infra"),
     (facts(UNIT, ran("tlx", Outcome.TIMED_OUT)), CONFIG, BLOCK, "timed_out"),
+    (facts(UNIT, ran("tlx", Outcome.INFRA, failures=(TLX_INFRA,)), waivers=(waived("tlx"),)), CONFIG, BLOCK, "infra"),
+    (facts(UNIT, failed("tlx", "t", outcome=Outcome.INFRA)), CONFIG, BLOCK, "tlx::t"),
+    (facts(UNIT, failed("tlx", "t", outcome=Outcome.TIMED_OUT), waivers=(waived("tlx::t"),)), CONFIG, ALLOW, ""),
     (facts(UNIT, ran("tlx", Outcome.CANCELLED)), CONFIG, BLOCK, "cancelled"),
     (facts(UNIT, ran("tlx", Outcome.WAIVED)), CONFIG, BLOCK, "tlx"),
     (facts(UNIT, ran("tlx", None)), CONFIG, BLOCK, "without an outcome"),

@@ -53,6 +53,21 @@ TABLE: list[tuple[str, str, bool]] = [
     ("a+(b)|$", "a+(b)|$", True),
     ("tests/lit/tlx_*", "tests/lit/tlx_a/b.mlir", True),
     ("été/*.py", "été/ß.py", True),
+    ("a*b*c", "axbxbxc", True),
+    ("a*b*c", "axcxb", False),
+    ("a**b", "axb", True),
+    ("a**b", "a/b", False),
+    ("**/a/**/b/**", "x/a/y/b/z", True),
+    ("**/a/**/b/**", "b/a/z", False),
+    ("**/**/a", "a", True),
+    ("a/**/**/b", "a/b", True),
+    ("a/**/b/**/c", "a/b/b/c", True),
+    ("a/**/b/**/c", "a/c/b", False),
+    ("**/a/b", "a/a/b", True),
+    ("/**", "a/b", True),
+    ("a/**/", "a/b/c", True),
+    ("a/**/", "a/b", False),
+    ("**/foo/", "x/foo/y", True),
 ]
 
 
@@ -93,6 +108,12 @@ def test_git_reads_the_table_alike(tmp_path: Path) -> None:
         (tmp_path / ".gitignore").write_text(pattern + "\n")
         asked = subprocess.run(["git", "check-ignore", "-q", "--no-index", path], cwd=tmp_path, check=False)
         assert (asked.returncode == 0) is hit, (pattern, path)
+
+
+def test_hostile_paths_take_no_time() -> None:
+    deep = "a/" * 2000
+    assert not matches(deep + "x", ["**/a/**/a/**/a/**/a/**/a/**/a/**/a/**/b"])
+    assert not matches("a" * 4000, ["*a*a*a*a*a*a*a*a*a*a*a*a*a*a*b"])
 
 
 def test_names_of_symbols() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.comments import CommentFact, malformed
@@ -19,6 +19,7 @@ from bot.core.waivers import (
     WaiverFileError,
     WaiverState,
     add_to_file,
+    asks,
     from_comments,
     judge,
     kind_of,
@@ -231,10 +232,12 @@ def test_nothing_and_too_much_are_errors(
 
 NAMES = st.from_regex(r"[a-z][a-z0-9-]{0,8}", fullmatch=True)
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=30).filter(str.strip)
+SCOPES = st.sampled_from(
+    ["unit", "unit::test_a", "unit::test_a[x: 'y' # z]", "t/é.py::test[- ☃]", "ranking#ne", "a#b/c"]
+)
 WAIVERS = st.builds(
     Waiver,
-    scope=st.from_regex(r"[a-z]{1,5}(::test_[a-z]{1,4}(\[[^\n\x00-\x1f]{0,5}\])?|#[a-z]{1,4})?", fullmatch=True)
-    .filter(str.isprintable).filter(lambda text: text == text.strip()),
+    scope=SCOPES,
     until=st.dates(),
     owner=NAMES,
     reason=TEXTS,
@@ -245,6 +248,7 @@ WAIVERS = st.builds(
 )  # fmt: skip
 
 
+@settings(max_examples=40)
 @given(st.lists(WAIVERS, max_size=5, unique_by=lambda waiver: waiver.scope))
 def test_what_is_written_is_read_again(waivers: list[Waiver]) -> None:
     text = write_file(waivers)
@@ -308,3 +312,14 @@ def test_waivers_of_the_file_bind_to_no_commit() -> None:
     standing = judge(filed, config=CONFIG, now=NOW)
     assert standing.exempts(failed_test("a"), head="b" * 40)
     assert judge(filed, config=CONFIG, now=datetime(2027, 1, 1, tzinfo=UTC)).state is WaiverState.LAPSED
+
+
+def test_owners_are_asked_once_when_it_ends_and_when_it_has_ended() -> None:
+    filed = waiver(head=None)
+    days = [datetime(2026, 12, day, 12, tzinfo=UTC) for day in (20, 30, 31)] + [datetime(2027, 1, 2, tzinfo=UTC)]
+    keys = [[ask.key for ask in asks([judge(filed, config=CONFIG, now=day)] * 2)] for day in days]
+    assert keys[0] == []
+    assert keys[1] == keys[2] == ["unit::test_dot 2026-12-31 near_expiry"]
+    assert keys[3] == ["unit::test_dot 2026-12-31 lapsed"]
+    (ask,) = asks([judge(filed, config=CONFIG, now=days[3])])
+    assert (ask.owner, "lapsed at 2027-01-01 00:00 UTC" in ask.text) == ("olga", True)

@@ -25,13 +25,22 @@ class Signer(Protocol):
         """True where the signature is of this message."""
 
 
+def _long_enough(key: bytes) -> bytes:
+    if len(key) < 16:
+        raise ValueError("the key of the checkpoints is shorter than 16 bytes")
+    return key
+
+
 class HmacSigner:
     """HMAC-SHA256 with a key of at least 16 bytes; whoever can check can also sign."""
 
     def __init__(self, key: bytes) -> None:
-        if len(key) < 16:
-            raise ValueError("the key of the checkpoints is shorter than 16 bytes")
-        self._key = key
+        self._key = _long_enough(key)
+
+    @classmethod
+    def of_secret(cls, secret: bytes) -> HmacSigner:
+        """The signer of a deployment, by a secret that it has already, such as the App's private key."""
+        return cls(hmac.digest(_long_enough(secret.strip()), b"graft audit checkpoint v1", hashlib.sha256))
 
     def sign(self, message: bytes) -> bytes:
         """The signature, 32 bytes."""

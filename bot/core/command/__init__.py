@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from difflib import get_close_matches
 
 from bot.core.command.markdown import spoken
@@ -91,9 +90,3 @@ _WHO = {
     Role.OWNER: "owners of the area",
     Role.MAINTAIN: "maintainers",
 }
-
-
-def suggestion(name: str, known: Sequence[str]) -> str | None:
-    """The known name nearest to what was written, or None."""
-    near = get_close_matches(name, known, 1, 0.6)
-    return near[0] if near else None

@@ -128,7 +128,7 @@ def suite_reason(
         return leaf(Decision.PENDING, f"{name} is {result.state.value} (attempt {result.attempt})")
     if result.outcome is Outcome.PASSED and not result.failures and not result.truncated:
         return leaf(Decision.ALLOW, f"{name} passed")
-    if result.outcome in _AGAIN and not result.failures:
+    if result.outcome in _AGAIN and all(failure.test is None and failure.metric is None for failure in result.failures):
         return leaf(Decision.BLOCK, f"{name} says nothing: {result.outcome.value}", "/retry")
     if result.outcome is None:
         return leaf(Decision.BLOCK, f"{name} ended without an outcome", "/retry")

@@ -258,3 +258,22 @@ def _names(failures: Sequence[Failure]) -> str:
     names = sorted({failure.name for failure in failures})
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return (", ".join(names[:5]) + more) if names else "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question to a waiver's owner; `key` is the same as long as the question is, so that it is put once."""
+
+    key: str
+    owner: str
+    text: str
+
+
+def asks(judged: Iterable[JudgedWaiver]) -> tuple[Ask, ...]:
+    """What the owners of waivers that end soon, or have ended, are to be asked."""
+    found = {}
+    for one in judged:
+        if one.state in (WaiverState.NEAR_EXPIRY, WaiverState.LAPSED):
+            key = f"{one.waiver.scope} {one.waiver.until} {one.state}"
+            found[key] = Ask(key, one.waiver.owner, f"The waiver of {one.waiver.scope}: {one.text}")
+    return tuple(found[key] for key in sorted(found))
