@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+import secrets
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from bot.sandbox import auth, changes, events
 from bot.sandbox.bare import Bare
@@ -133,6 +135,18 @@ class Cast:
         bot.email = f"{bot.id}+{app.bot}@users.noreply.github.com"
         return app
 
+    def create_app_from_manifest(self, manifest: dict[str, Any], *, owner: str | None = None) -> str:
+        """An App made from a manifest, as its page does it; gives the code that is changed once for its secrets."""
+        hook = manifest.get("hook_attributes") or {}
+        name = str(manifest.get("name") or "app")
+        slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+        secret = secrets.token_hex(20)
+        permissions, wanted = manifest.get("default_permissions") or {}, manifest.get("default_events") or []
+        app = self.create_app(slug, permissions, wanted, hook.get("url"), secret, owner=owner, name=name)
+        code = secrets.token_hex(20)
+        self.state.manifest_codes[code] = app.id
+        return code
+
     def install(self, app: App | int, repositories: Sequence[str] | str) -> int:
         """Install an App on repositories (of one owner), or on all of an account; gives the installation id."""
         world = self.state
@@ -154,31 +168,44 @@ class Cast:
         )
         world.installations[installation.id] = installation
         listed = [repo for repo in world.repositories.values() if world.covers(installation, repo)]
-        body = {
-            "installation": common.installation(world, installation),
-            "repositories": [
-                {
-                    "id": repo.id,
-                    "node_id": common.node("R", repo.id),
-                    "name": repo.name,
-                    "full_name": repo.full_name,
-                    "private": repo.private,
-                }
-                for repo in listed
-            ],
-        }
-        events.deliver(world, record, installation, "installation", "created", body, sender=installation.account)
+        self._installation_event(installation, "created", repositories=[_brief(repo) for repo in listed])
         return installation.id
+
+    def uninstall(self, installation: int) -> None:
+        """Take an App away from an account; its tokens end."""
+        record = self.state.installations[installation]
+        self._installation_event(record, "deleted", repositories=[])
+        del self.state.installations[installation]
+
+    def change_installation(self, installation: int, *, add: Sequence[str] = (), remove: Sequence[str] = ()) -> None:
+        """Add repositories to an installation that has selected ones, or take some away."""
+        record = self.state.installations[installation]
+        if record.repositories is None:
+            raise ValueError("the installation covers all repositories of its account: there are none to select")
+        added, removed = ([self.state.known_repository(name) for name in names] for names in (add, remove))
+        gone = {repo.full_name for repo in removed}
+        new = [repo.full_name for repo in added if repo.full_name not in record.repositories]
+        record.repositories = [name for name in [*record.repositories, *new] if name not in gone]
+        for action, repos in (("added", added), ("removed", removed)):
+            if repos:
+                lists = {f"repositories_{action}": [_brief(repo) for repo in repos], "repository_selection": "selected"}
+                other = "removed" if action == "added" else "added"
+                self._installation_event(
+                    record, action, event="installation_repositories", **lists, **{f"repositories_{other}": []}
+                )
+
+    def _installation_event(
+        self, record: Installation, action: str, *, event: str = "installation", **more: object
+    ) -> None:
+        body = {"installation": common.installation(self.state, record), **more}
+        app = self.state.apps[record.app_id]
+        events.deliver(self.state, app, record, event, action, body, sender=record.account)
 
     def suspend(self, installation: int, *, suspended: bool = True) -> None:
         """Suspend an installation, or let it work again."""
         record = self.state.installations[installation]
         record.suspended_at = self.state.now() if suspended else None
-        word = "suspend" if suspended else "unsuspend"
-        body = {"installation": common.installation(self.state, record), "repositories": []}
-        events.deliver(
-            self.state, self.state.apps[record.app_id], record, "installation", word, body, sender=record.account
-        )
+        self._installation_event(record, "suspend" if suspended else "unsuspend", repositories=[])
 
     def set_permission(self, repository: str, who: str, role: str) -> None:
         """Give a user, or a team by `org/slug`, a role: read, triage, write, maintain, admin, or none."""
@@ -287,3 +314,13 @@ def _names(repositories: Sequence[str] | str) -> list[str]:
     if not names:
         raise ValueError("install on which repositories? give their names (owner/name), or an account")
     return names
+
+
+def _brief(repo: Repository) -> dict[str, object]:
+    return {
+        "id": repo.id,
+        "node_id": common.node("R", repo.id),
+        "name": repo.name,
+        "full_name": repo.full_name,
+        "private": repo.private,
+    }

@@ -36,6 +36,7 @@ class Sandbox(Cast):
         self.faults: Faults = self.state.faults
         self.faults.expire = self._expire
         self.faults.limit = self._limit
+        self.faults.limit_of_writes = self._limit_writes
         self._git = GitSide(self.state)
         self._git.lay_hook()
         self._server: uvicorn.Server | None = None
@@ -64,7 +65,7 @@ class Sandbox(Cast):
         await self._git.start()
         self._outbox = webhooks.Outbox(self.state)
         config = uvicorn.Config(
-            site(self.state, self._git.backend),
+            site(self, self._git.backend),
             log_level="critical",
             access_log=False,
             lifespan="off",
@@ -164,6 +165,9 @@ class Sandbox(Cast):
         for token in self.state.tokens.values():
             if token.installation_id is not None:
                 token.expires_at = self.state.now() - timedelta(seconds=1)
+
+    def _limit_writes(self, per_minute: int | None) -> None:
+        self.state.writes_per_minute = per_minute
 
     def _limit(self, remaining: int) -> None:
         for token in self.state.tokens.values():

@@ -40,6 +40,7 @@ class Faults:
     deliveries: list[DeliveryFault] = field(default_factory=list)
     expire: Callable[[], None] = lambda: None
     limit: Callable[[int], None] = lambda remaining: None
+    limit_of_writes: Callable[[int | None], None] = lambda per_minute: None
 
     def fail(
         self, kind: str, *, method: str = ".*", path: str = ".*", times: int = 1, retry_after: int = 1
@@ -82,6 +83,10 @@ class Faults:
     def exhaust_rate_limit(self, remaining: int = 0) -> None:
         """Leave so many requests of the primary limit to every installation token that was given out."""
         self.limit(remaining)
+
+    def limit_writes(self, per_minute: int | None) -> None:
+        """Answer an App's writes beyond so many a minute by the secondary limit; None switches it off."""
+        self.limit_of_writes(per_minute)
 
     def clear(self) -> None:
         """Take all faults away."""

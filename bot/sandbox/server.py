@@ -7,6 +7,7 @@ import hashlib
 import json
 import re
 import traceback
+from collections import deque
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlencode
@@ -100,6 +101,7 @@ class Endpoint:
                     f"API rate limit exceeded for installation ID {actor.installation.id if actor.installation else 0}."
                 )
                 raise ApiError(403, message)
+            self._count_write(actor)
             call = self._call(request, actor, path, raw)
             reply = self._reply(call, self.operation.handler(call))
         except ApiError as error:
@@ -228,6 +230,23 @@ class Endpoint:
             "x-ratelimit-reset": str(int(token.window_ends.timestamp())),
             "x-ratelimit-resource": "core",
         }
+
+    def _count_write(self, actor: auth.Actor) -> None:
+        """The secondary limit on writing, where it is switched on: so many a minute for each account."""
+        allowed = self.world.writes_per_minute
+        if allowed is None or self.operation.method == "GET" or actor.installation is None:
+            return
+        now = self.world.now()
+        written = self.world.writes.setdefault(actor.login or "", deque())
+        while written and (now - written[0]).total_seconds() >= 60:
+            written.popleft()
+        if len(written) >= allowed:
+            wait = max(1, 60 - int((now - written[0]).total_seconds()))
+            message = (
+                "You have exceeded a secondary rate limit and have been temporarily blocked from content creation."
+            )
+            raise ApiError(403, message, headers={"retry-after": str(wait)})
+        written.append(now)
 
     def _reply(self, call: Call, result: Any) -> Reply:
         if isinstance(result, Reply):

@@ -50,8 +50,9 @@ class World:
         self.lazy_mergeability = False
         self.search_lag: timedelta | None = None
         self.rate_limit = 5000
+        self.writes_per_minute: int | None = None
+        self.writes: dict[str, deque[datetime]] = {}
         self.user_rate_limit = 5000
-        self.pushes: dict[str, list[tuple[str, str, str]]] = {}
         self.changes: dict[tuple[str, str, str], Any] = {}
         self.manifest_codes: dict[str, int] = {}
         self._ids = itertools.count(1001)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import time
+from urllib.parse import parse_qs, urlsplit
 
 import httpx
 import jwt
@@ -121,3 +123,41 @@ async def test_teams_and_members(scene: Scene) -> None:
     assert (await bot.get(f"/repos/{REPO}/collaborators/stan/permission"))["role_name"] == "maintain"
     logins = {one["login"]: one["role_name"] for one in await bot.get(f"/repos/{REPO}/collaborators")}
     assert logins == {"olga": "admin", "dev": "write", "stan": "maintain"}
+
+
+async def test_an_app_is_made_from_a_manifest(scene: Scene) -> None:
+    box = scene.sandbox
+    manifest = {
+        "name": "Graft of Acme",
+        "redirect_url": "http://127.0.0.1:1/setup/done",
+        "hook_attributes": {"url": scene.listener.url},
+        "default_permissions": {"contents": "write"},
+        "default_events": ["push"],
+    }
+    async with httpx.AsyncClient(base_url=box.url, trust_env=False) as http:
+        path = "/organizations/acme/settings/apps/new?state=s1"
+        back = (await http.post(path, data={"manifest": json.dumps(manifest)})).headers["location"]
+        query = parse_qs(urlsplit(back).query)
+        assert query["state"] == ["s1"]
+        made = await http.post(f"/api/app-manifests/{query['code'][0]}/conversions")
+        assert (made.status_code, made.json()["slug"], made.json()["owner"]["login"]) == (201, "graft-of-acme", "acme")
+        assert made.json()["pem"].startswith("-----BEGIN RSA PRIVATE KEY")
+        assert (await http.post(f"/api/app-manifests/{query['code'][0]}/conversions")).status_code == 404
+        assert (await http.post(path, data={"manifest": "{}"})).status_code == 422
+
+
+async def test_installations_change_and_end(scene: Scene) -> None:
+    box = scene.sandbox
+    box.create_repository("acme", "second", private=True)
+    bot = box.as_app(scene.installation)
+    box.change_installation(scene.installation, add=["acme/second"])
+    assert (await bot.get("/repos/acme/second"))["private"] is True
+    box.change_installation(scene.installation, remove=["acme/second"])
+    with pytest.raises(Refused, match="404"):
+        await bot.get("/repos/acme/second")
+    box.uninstall(scene.installation)
+    with pytest.raises(Refused, match="401"):
+        await bot.get(f"/repos/{REPO}")
+    await box.settle()
+    selected = [f"installation_repositories.{word}" for word in ("added", "removed")]
+    assert scene.listener.names() == ["installation.created", *selected, "installation.deleted"]

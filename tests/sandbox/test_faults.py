@@ -190,3 +190,16 @@ async def test_comparisons_stop_at_300_files(scene: Scene) -> None:
     number = (await dev.open_pull(REPO, "wide"))["number"]
     pages = [len(await dev.get(f"/repos/{REPO}/pulls/{number}/files", per_page=100, page=page)) for page in (1, 4)]
     assert pages == [100, 5]
+
+
+async def test_too_many_writes_in_a_minute(scene: Scene) -> None:
+    box, bot = scene.sandbox, scene.sandbox.as_app(scene.installation)
+    box.faults.limit_writes(2)
+    for title in ("one", "two"):
+        await bot.open_issue(REPO, title)
+    with pytest.raises(Refused, match="secondary rate limit"):
+        await bot.open_issue(REPO, "three")
+    await bot.get(f"/repos/{REPO}/issues")
+    box.advance(61)
+    await bot.open_issue(REPO, "three")
+    box.faults.limit_writes(None)
