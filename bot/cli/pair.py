@@ -49,6 +49,10 @@ def open_pair(
                 if tip is None:
                     raise PairError(f"{side} has no commit {ref!r}: name one of its branches with --{what}-ref")
                 git.set_ref(name, tip)
+                # stand-ins for objects that a side lacks on purpose hold here too
+                with Git(side) as there:
+                    for replaced, stand_in in there.refs("refs/replace/").items():
+                        git.set_ref(replaced, stand_in)
             yield Pair(git)
 
 

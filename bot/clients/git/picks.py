@@ -19,7 +19,7 @@ from pathlib import Path
 from bot.clients.git import loose
 from bot.clients.git.batch import Child
 from bot.clients.git.errors import GitError
-from bot.clients.git.process import text
+from bot.clients.git.process import roomy_folder, text
 from bot.clients.git.values import ConflictFile, ConflictKind
 
 # git up to 2.40 or so does not flush after an answer: the next, long, answer pushes the awaited one out of its buffer
@@ -70,7 +70,7 @@ class Merger:
 
     def __init__(self, directory: Path, env: Mapping[str, str]) -> None:
         self._directory = directory
-        self._made_up = Path(tempfile.mkdtemp(prefix="graft-picks-"))
+        self._made_up = Path(tempfile.mkdtemp(prefix="graft-picks-", dir=roomy_folder()))
         self._env = dict(env)
         alternates = [str(self._made_up), *filter(None, [self._env.get("GIT_ALTERNATE_OBJECT_DIRECTORIES")])]
         self._env["GIT_ALTERNATE_OBJECT_DIRECTORIES"] = ":".join(alternates)

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 from bot.clients.git.errors import GitError
 
 RENAME_LIMIT = 20_000
+_PLENTY = 2 << 30
 EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 _KEPT = ("PATH", "HOME", "TMPDIR", "SSL_CERT_FILE", "SSL_CERT_DIR", "GIT_EXEC_PATH", "LD_LIBRARY_PATH", "SSH_AUTH_SOCK")
@@ -93,6 +94,17 @@ def run(
     if done.returncode not in ok:
         raise GitError(arguments, text(done.stderr), done.returncode)
     return done
+
+
+def roomy_folder() -> str | None:
+    """Where many small files that live for minutes are best put: in memory where there is plenty, else None."""
+    memory = Path("/dev/shm")  # noqa: S108 - only asked for room; what is put there has a name of its own
+    try:
+        room = os.statvfs(memory)
+    except OSError:
+        return None
+    free = room.f_bavail * room.f_frsize
+    return str(memory) if free >= _PLENTY and os.access(memory, os.W_OK | os.X_OK) else None
 
 
 def text(raw: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -12,7 +13,7 @@ from bot.clients.git import loose
 from bot.clients.git.batch import Objects
 from bot.clients.git.errors import GitError, ObjectMissing, fetch_error, push_error
 from bot.clients.git.picks import Labels, Merge, Merger
-from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, credentials, environment, run, text
+from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, credentials, environment, roomy_folder, run, text
 from bot.clients.git.values import (
     LOG_FORMAT,
     ConflictFile,
@@ -58,7 +59,7 @@ class Git:
     def scratch(self) -> Iterator[Git]:
         """The same repository, but what is written to it is gone in the end: for trial picks and proofs."""
         with (
-            tempfile.TemporaryDirectory(prefix="graft-scratch-") as folder,
+            tempfile.TemporaryDirectory(prefix="graft-scratch-", dir=roomy_folder()) as folder,
             Git(self.path, scratch=Path(folder)) as git,
         ):
             yield git
@@ -93,9 +94,18 @@ class Git:
             *refspecs,
         ]
         try:
-            self._run(command, env=secret, timeout=timeout)
+            # two fetches that move the same ref at once end in an error of git's that says nothing of the other side
+            with self._alone("fetch"):
+                self._run(command, env=secret, timeout=timeout)
         except GitError as error:
             raise fetch_error(command[len(options) :], error.stderr, error.returncode) from None
+
+    @contextmanager
+    def _alone(self, what: str) -> Iterator[None]:
+        """One process or thread at a time does this in this repository; the others wait."""
+        with (self.path / f"graft-{what}.lock").open("ab") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
 
     def remote_refs(
         self, url: str, patterns: Sequence[str] = (), *, token: str | None = None, timeout: float = 120
@@ -145,6 +155,10 @@ class Git:
         """Set a ref of this repository, or delete it (None), if it stands at `expected` (where given)."""
         guard = [expected] if expected is not None else []
         self._run(["update-ref", "-d", ref, *guard] if sha is None else ["update-ref", ref, sha, *guard])
+
+    def set_head(self, ref: str) -> None:
+        """Let HEAD stand for a branch, whether it is there or not."""
+        self._run(["symbolic-ref", "HEAD", ref])
 
     def refs(self, prefix: str = "refs/heads/") -> dict[str, str]:
         """The refs of this repository under `prefix`."""
@@ -276,14 +290,19 @@ class Git:
     def picks(self, commits: Sequence[str], onto: str, *, keep_deleted: Keep = ()) -> Iterator[PickResult]:
         """Cherry-pick many in order, each onto what the clean ones before it made; a conflicting one is passed over.
 
+        One that git can't merge (an object is missing) counts as conflicting, with `error` saying why.
+
         `keep_deleted`: files that the fork deleted on purpose; upstream's change to one is no conflict, it stays away.
         """
         tip = self.tree_of(onto)
         for commit in self.commits_of(commits):
             parent, tree = self._sides(commit)
-            result = self._result(
-                commit.sha, tip, self._merge().merge(base=parent, ours=tip, theirs=tree), keep_deleted
-            )
+            try:
+                merge = self._merge().merge(base=parent, ours=tip, theirs=tree)
+            except GitError as error:
+                yield PickResult(commit.sha, "conflict", None, error=str(error))
+                continue
+            result = self._result(commit.sha, tip, merge, keep_deleted)
             if result.tree is not None:
                 tip = result.tree
             yield result

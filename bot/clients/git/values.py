@@ -79,6 +79,7 @@ class PickResult:
     conflicts: tuple[ConflictFile, ...] = ()
     marked_tree: str | None = None
     kept_deleted: tuple[str, ...] = ()
+    error: str | None = None
 
 
 def parse_commits(raw: str) -> list[Commit]:

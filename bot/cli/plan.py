@@ -1,0 +1,251 @@
+"""`graft plan`: the plan for any two repositories, without GitHub: what can land now, what belongs together, why."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from bot.cli.pair import Pair
+    from bot.clients.git import Git
+    from bot.core.config import Config
+    from bot.core.types import Plan
+
+CONFIG_PATH = ".github/graft.yml"
+_URL = re.compile(r"^[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+:", re.IGNORECASE)
+_QUIET = 2.0  # seconds
+_RECORDED = 5  # picks recorded in one way that nobody told Graft of: said from here on
+
+Upstream = Annotated[
+    str, typer.Option(help="Upstream: the path of a clone (bare or not), or a URL.", show_default=False)
+]
+Fork = Annotated[str, typer.Option(help="The fork: the path of a clone, or a URL.", show_default=False)]
+UpstreamRef = Annotated[str | None, typer.Option(help="Upstream's branch or commit; its HEAD by default.")]
+ForkRef = Annotated[str | None, typer.Option(help="The fork's branch or commit; its HEAD by default.")]
+ConfigFile = Annotated[
+    Path | None, typer.Option("--config", help=f"The fork's file; {CONFIG_PATH} of its tip by default.")
+]
+Marker = Annotated[list[str] | None, typer.Option(help="A pattern with (?P<sha>…) by which older picks were recorded.")]
+Explain = Annotated[
+    str | None, typer.Option(help="Tell all of one upstream commit: (the start of) its sha, or #number.")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")]
+Html = Annotated[Path | None, typer.Option(help="Also write a page with the picture of the chains here.")]
+At = Annotated[str | None, typer.Option(help="Plan as at the end of that day (YYYY-MM-DD, UTC).")]
+Cache = Annotated[Path | None, typer.Option(help="Folder for what was read and fetched; ~/.cache/graft by default.")]
+
+
+class PlanError(Exception):
+    """What could not be read, where, and how to mend it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """What is compared: repositories and refs as the caller named them."""
+
+    upstream: str
+    fork: str
+    upstream_ref: str | None
+    fork_ref: str | None
+    at: int | None
+
+
+def command(
+    upstream: Upstream,
+    fork: Fork,
+    upstream_ref: UpstreamRef = None,
+    fork_ref: ForkRef = None,
+    config: ConfigFile = None,
+    marker: Marker = None,
+    explain: Explain = None,
+    as_json: AsJson = False,
+    html: Html = None,
+    at: At = None,
+    cache: Cache = None,
+) -> None:
+    """Say which upstream commits are safe, which belong together, and why (exit 0 done, 2 could not run).
+
+    Writes nothing to either repository. Ages are told by the newer of the two tips, so that the same input gives the
+    same plan; only `timings` differ.
+    """
+    from bot.clients.git import GitError
+    from bot.core.config import ConfigError
+    from handlers.planning import CannotPlan
+
+    folder = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graft"
+    try:
+        sides = Sides(upstream, fork, upstream_ref, fork_ref, _end_of(at) if at is not None else None)
+        with _opened(sides, folder) as pair:
+            plan = _plan(pair, sides, config, marker or [], folder)
+            _show(pair, plan, sides, explain, html, as_json=as_json)
+    except (PlanError, CannotPlan, GitError, ConfigError, ValueError, OSError) as error:
+        typer.echo(f"graft plan: {error}", err=True)
+        raise typer.Exit(2) from None
+
+
+def _plan(pair: Pair, sides: Sides, config: Path | None, markers: list[str], folder: Path) -> Plan:
+    from bot.clients.symbols import SymbolCache
+    from handlers.planning import make_plan
+
+    upstream, fork = (_as_of(pair.git, ref, sides.at) for ref in (pair.upstream, pair.fork))
+    settings = _settings(pair.git, fork, config, markers)
+    now = sides.at or max(commit.committer_time for commit in pair.git.commits_of([upstream, fork]))
+    folder.mkdir(parents=True, exist_ok=True)
+    with SymbolCache(folder / "symbols.sqlite") as kept:
+        plan = make_plan(
+            pair.git, upstream=upstream, fork=fork, config=settings, cache=kept, now=now, progress=_progress()
+        )
+    _hint(pair.git, plan)
+    return plan
+
+
+def _show(pair: Pair, plan: Plan, sides: Sides, explain: str | None, html: Path | None, *, as_json: bool) -> None:
+    from bot.core.render.plan import as_dict, explained
+
+    if html is not None:
+        from bot.core.render.planpage import page
+
+        html.write_text(page(plan, upstream=_name(sides.upstream), fork=_name(sides.fork)), "utf-8", "replace")
+    if explain is not None:
+        facts = explained(plan, _named(plan, explain))
+        if facts is None:  # pragma: no cover - _named found it in the plan
+            raise PlanError(f"{explain} is not in the plan")
+        if as_json:
+            typer.echo(json.dumps(facts, indent=1))
+        else:
+            from bot.cli.plan_view import show_explained
+
+            show_explained(facts)
+    elif as_json:
+        typer.echo(json.dumps(as_dict(plan), indent=1))
+    else:
+        from bot.cli.plan_view import show_plan
+
+        show_plan(plan)
+
+
+@contextmanager
+def _opened(sides: Sides, folder: Path) -> Iterator[Pair]:
+    from bot.cli.pair import open_pair
+
+    upstream = _local(sides.upstream, folder)
+    fork = _local(sides.fork, folder)
+    with open_pair(upstream, fork, upstream_ref=sides.upstream_ref, fork_ref=sides.fork_ref) as pair:
+        yield pair
+
+
+def _local(where: str, folder: Path) -> Path:
+    """The path of a repository; what is told as a URL is fetched into a mirror that is kept for the next time."""
+    if not _URL.match(where):
+        path = Path(where).expanduser()
+        if not path.exists():
+            raise PlanError(f"{where} is not there: give the path of a clone, or a URL such as https://github.com/o/r")
+        return path
+    from bot.clients.git import Git
+
+    path = folder / "mirrors" / f"{hashlib.sha256(where.encode()).hexdigest()[:16]}.git"
+    with Git.open_mirror(path) as git:
+        typer.echo(f"fetching {where}", err=True)
+        refs = git.remote_refs(where)
+        git.fetch(where, ["+refs/heads/*:refs/heads/*"])
+        head = refs.get("HEAD", "")
+        if head.startswith("refs/heads/"):
+            git.set_head(head)
+    return path
+
+
+def _as_of(git: Git, ref: str, at: int | None) -> str:
+    if at is None:
+        return git.resolve(ref) or ref
+    before = git.commits(ref, before=at)
+    if not before:
+        raise PlanError(f"{ref} has no commit before that day: give a later --at")
+    return before[-1].sha
+
+
+def _settings(git: Git, fork: str, path: Path | None, markers: list[str]) -> Config:
+    from bot.core.config import Config, load
+
+    if path is not None:
+        config = load(path.read_bytes().decode("utf-8", "replace"))
+    else:
+        text = git.read_file(fork, CONFIG_PATH)
+        plain = Config.of({"upstream": {"repository": "upstream/upstream"}})
+        config = load(text.decode("utf-8", "replace")) if text is not None else plain
+    if not markers:
+        return config
+    ingest = config.ingest.model_copy(update={"picked_markers": (*config.ingest.picked_markers, *markers)})
+    return config.model_copy(update={"ingest": ingest})
+
+
+def _end_of(day: str) -> int:
+    try:
+        found = date.fromisoformat(day)
+    except ValueError:
+        raise PlanError(f"--at {day}: write the day as YYYY-MM-DD") from None
+    return int((datetime(found.year, found.month, found.day, tzinfo=UTC) + timedelta(days=1)).timestamp()) - 1
+
+
+def _named(plan: Plan, name: str) -> str:
+    """The one upstream commit that a sha's beginning or a pull request's number stands for."""
+    from bot.core.trailers import pull_number
+
+    entries = plan.ledger.entries
+    number = name.removeprefix("#")
+    if name.startswith("#") and number.isdigit():
+        found = [entry.sha for entry in entries if pull_number(entry.subject) == int(number)]
+    else:
+        found = [entry.sha for entry in entries if len(name) >= 4 and entry.sha.startswith(name.lower())]
+    if len(found) == 1:
+        return found[0]
+    many = (
+        f"stands for {len(found)} commits: give more of it"
+        if found
+        else "is no upstream commit since the histories parted"
+    )
+    raise PlanError(f"--explain {name} {many}")
+
+
+def _name(where: str) -> str:
+    return re.sub(r"\.git/?$", "", where.rstrip("/")).rpartition("/")[2] or where
+
+
+def _hint(git: Git, plan: Plan) -> None:
+    """Say where the fork seems to record picks in a way that its file does not tell Graft of."""
+    from bot.core.markers import unread_markers
+
+    commits = git.commits(plan.fork_tip, [plan.upstream_tip], first_parent=False)
+    for prefix, count in unread_markers(commits, plan.ledger):
+        if count >= _RECORDED:
+            pattern = re.escape(prefix).replace(r"\ ", " ") + r"(?P<sha>[0-9a-f]{40})"
+            typer.echo(
+                f"hint: {count} commits of the fork say {prefix!r} and an upstream commit: if that records picks, add"
+                f" --marker '{pattern}' (or ingest.picked_markers in {CONFIG_PATH})",
+                err=True,
+            )
+
+
+def _progress() -> Callable[[str, int, int], None]:
+    started = last = time.monotonic()
+
+    def show(what: str, done: int, total: int) -> None:
+        nonlocal last
+        now = time.monotonic()
+        if now - started > _QUIET and now - last > 1.0:
+            last = now
+            typer.echo(f"{what}: {done} of {total}", err=True)
+            sys.stderr.flush()
+
+    return show
