@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -67,8 +67,11 @@ class GroupCommit:
                     entry[1].set_result(bool(new))
 
     async def _write(self, group: Sequence[Delivery]) -> set[str]:
+        unique = {delivery.guid: delivery for delivery in reversed(group)}
+        # compressing lets go of the interpreter's lock: the web side goes on meanwhile
+        rows = await asyncio.to_thread(lambda: [_row(delivery) for delivery in unique.values()])
         async with self._database.begin() as connection:
-            return await _insert(connection, group)
+            return await _insert(connection, unique, rows)
 
 
 def _fail(group: Sequence[tuple[Delivery, asyncio.Future[bool]]], error: Exception) -> None:
@@ -77,18 +80,15 @@ def _fail(group: Sequence[tuple[Delivery, asyncio.Future[bool]]], error: Excepti
             future.set_exception(error)
 
 
-async def _insert(connection: AsyncConnection, group: Sequence[Delivery]) -> set[str]:
-    unique = {delivery.guid: delivery for delivery in reversed(group)}
-    statement = (
-        insert(connection, deliveries)
-        .values([_row(delivery) for delivery in unique.values()])
-        .on_conflict_do_nothing(index_elements=["guid"])
-        .returning(deliveries.c.guid)
-    )
-    new = set((await connection.execute(statement)).scalars())
+async def _insert(
+    connection: AsyncConnection, unique: Mapping[str, Delivery], rows: Sequence[Mapping[str, object]]
+) -> set[str]:
+    # rows as parameters, not as values: the statement is compiled once, whatever the number of rows
+    statement = insert(connection, deliveries).on_conflict_do_nothing(index_elements=["guid"])
+    new = set((await connection.execute(statement.returning(deliveries.c.guid), rows)).scalars())
     if new:
-        work = insert(connection, jobs).values([_dispatch(unique[guid]) for guid in unique if guid in new])
-        await connection.execute(work.on_conflict_do_nothing())
+        work = insert(connection, jobs).on_conflict_do_nothing()
+        await connection.execute(work, [_dispatch(unique[guid]) for guid in unique if guid in new])
     return new
 
 
