@@ -32,15 +32,15 @@ FROM build AS build-runner
 # What the harnesses call: pytest, lit, and Triton to compile kernels. A fork's own build and torch go on top of this.
 RUN --mount=type=cache,target=/root/.cache/pip \
     pip install --disable-pip-version-check -c constraints.txt triton pytest lit
-COPY . .
-RUN pip install --disable-pip-version-check --no-deps .
 
-FROM build AS build-app
+FROM build AS wheel
 COPY . .
-RUN pip install --disable-pip-version-check --no-deps .
+RUN pip wheel --disable-pip-version-check --no-deps --wheel-dir /wheels .
 
 FROM base AS app
-COPY --from=build-app /opt/graft /opt/graft
+COPY --from=build /opt/graft /opt/graft
+COPY --from=wheel /wheels /opt/wheels
+RUN pip install --disable-pip-version-check --no-deps /opt/wheels/*.whl
 ENV GRAFT_HOST=0.0.0.0 GRAFT_PORT=8000
 USER 10001:10001
 WORKDIR /var/lib/graft
@@ -55,6 +55,8 @@ RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev make \
     && rm -rf /var/lib/apt/lists/*
 COPY --from=build-runner /opt/graft /opt/graft
+COPY --from=wheel /wheels /opt/wheels
+RUN pip install --disable-pip-version-check --no-deps /opt/wheels/*.whl
 USER 10001:10001
 WORKDIR /var/lib/graft
 VOLUME /var/lib/graft
