@@ -100,7 +100,7 @@ class Git:
         except GitError as error:
             raise fetch_error(command[len(options) :], error.stderr, error.returncode) from None
 
-    @contextmanager
+    @contextlib.contextmanager
     def _alone(self, what: str) -> Iterator[None]:
         """One process or thread at a time does this in this repository; the others wait."""
         with (self.path / f"graft-{what}.lock").open("ab") as lock:
