@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.clients.github import Pull
+from bot.clients.store import Store, Transaction
 from bot.clients.store.models import Batch as BatchRow
 from bot.core.batches import Batch, BatchState, ClosedWhy
 from bot.core.ledger import LandedPullRequest
@@ -34,14 +35,17 @@ async def rebuild(fork: Fork) -> int:
     count = 0
     for pull in reversed(await fork.github.pulls(state="all")):
         if (batch := await _from_pull(fork, pull)) is not None:
-            await save_batch(fork, batch, {"body": pull.body, "title": pull.title, **_landing(pull)})
+            await save_batch(fork, batch, {"body": pull.body, "title": pull.title, **landing_facts(pull)})
             count += 1
     return count
 
 
-async def save_batch(fork: Fork, batch: Batch, more: dict[str, Any] | None = None) -> None:
-    """Store a batch; `more` is kept beside what was known of it (body and title as they landed, merge commit)."""
-    old = await fork.ctx.store.batch(fork.name, row_key(batch))
+async def save_batch(
+    fork: Fork, batch: Batch, more: dict[str, Any] | None = None, *, store: Store | Transaction | None = None
+) -> None:
+    """Store a batch, in a transaction where one is given; `more` is kept beside what was known of it."""
+    store = store or fork.ctx.store
+    old = await store.batch(fork.name, row_key(batch))
     plan = {
         **(old.plan if old else {}),
         "grade": batch.grade.value if batch.grade else None,
@@ -54,7 +58,7 @@ async def save_batch(fork: Fork, batch: Batch, more: dict[str, Any] | None = Non
         "key": batch.key,
         **(more or {}),
     }
-    await fork.ctx.store.save_batch(
+    await store.save_batch(
         BatchRow(
             key=row_key(batch),
             kind=batch.kind.value,
@@ -105,15 +109,11 @@ def _with_trailers(row: BatchRow) -> str:
     return f"{row.plan.get('body', '')}\n\n{trailers}"
 
 
-def _landing(pull: Pull) -> dict[str, Any]:
+def landing_facts(pull: Pull) -> dict[str, Any]:
+    """Where and when a pull request landed; nothing where it has not."""
     if not pull.landed or pull.merged_at is None:
         return {}
     return {"merge_sha": pull.merge_commit_sha, "landed_at": int(pull.merged_at.timestamp())}
-
-
-async def note_landing(fork: Fork, batch: Batch, pull: Pull) -> None:
-    """Keep what the ledger needs of a merged pull request."""
-    await save_batch(fork, batch, {"body": pull.body, "title": pull.title, **_landing(pull)})
 
 
 async def _from_pull(fork: Fork, pull: Pull) -> Batch | None:

@@ -12,9 +12,10 @@ from bot.core.batches import Batch, BatchState, ClosedWhy, Next, ToOpen, Waiting
 from bot.core.render.pull import PullFacts, pull_body, pull_title
 from bot.core.render.text import line, marker, short
 from bot.core.types import BatchKind, Disposition, Mode, Plan, PlannedCommit
-from handlers.batches import load_batches, note_landing, save_batch
+from handlers.batches import load_batches, save_batch
 from handlers.building import Built, Committer, build, deleted_by_fork, merges_cleanly
 from handlers.fork import Fork
+from handlers.landing import land
 
 LABELS = {
     BatchKind.BUNDLE: ("graft:bundle", "1d76db", "Upstream commits that are independent of each other"),
@@ -72,7 +73,7 @@ async def look_after(fork: Fork, batch: Batch, plan: Plan) -> Batch:
     pull = await fork.github.pull(batch.number)
     if pull.landed:
         batch = replace(batch, state=BatchState.MERGED, head=pull.head.sha)
-        await note_landing(fork, batch, pull)
+        await land(fork, batch, pull, plan)
         return batch
     if pull.state == "closed":
         return await _keep(fork, replace(batch, state=BatchState.CLOSED, closed_why=ClosedWhy.PERSON))

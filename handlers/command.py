@@ -8,11 +8,13 @@ from datetime import datetime, timedelta
 from bot.clients.github import Comment, Issue, NotFound, Pull
 from bot.clients.store.models import CommandRecord, Job
 from bot.context import Context
+from bot.core.audit import AuditKind
 from bot.core.command import BY_NAME, Command, Malformed, Role, Where, parse
 from bot.core.owners import People
 from bot.core.render.answers import Said, answer_body, answer_marker
 from bot.core.render.text import code, line, short
 from handlers.asked import Asked, see_head
+from handlers.auditing import record
 from handlers.dashboard import DASHBOARD_LABEL
 from handlers.fork import Fork, NotAFork, open_fork
 from handlers.orders import EXECUTORS
@@ -46,8 +48,19 @@ async def comment(ctx: Context, job: Job) -> None:
     said = [await _carry_out(fork, one, written, issue, pull, head) for one in fresh]
     body = answer_body(comment=comment_id, url=written.html_url, author=written.user.login, head=head or "", said=said)
     await fork.github.upsert_comment(number, answer_marker(comment_id), body)
-    for one, answer in zip(fresh, said, strict=True):
-        await ctx.store.answer_command(fork.name, comment_id, one.index, answer.text, fork.now)
+    async with ctx.store.transaction() as tx:
+        for one, answer in zip(fresh, said, strict=True):
+            await tx.answer_command(fork.name, comment_id, one.index, answer.text, fork.now)
+            entry = {
+                "number": number,
+                "comment": comment_id,
+                "author": written.user.login,
+                "head": head or "",
+                "command": one.text[:1000],
+                "done": answer.done,
+                "answer": answer.text[:1000],
+            }
+            await record(tx, scope=fork.scope, kind=AuditKind.COMMAND, body=entry, at=fork.now)
     await fork.github.react(comment_id, "+1" if all(one.done for one in said) else "confused")
     return await _again(fork, number, pull)
 
@@ -146,12 +159,12 @@ def _where(issue: Issue, pull: Pull | None) -> Where:
 async def unanswered(ctx: Context, job: Job) -> None:
     """Job `unanswered`: a command taken up and never answered, as after a crash, is taken up again."""
     before = ctx.now() - timedelta(minutes=10)
-    for record in await ctx.store.unanswered_commands(before):
+    for one in await ctx.store.unanswered_commands(before):
         await ctx.store.enqueue(
             "comment",
-            f"#{record.number}!{record.comment_id}",
-            {"number": record.number, "comment": record.comment_id, "received_at": record.received_at.isoformat()},
-            installation=record.installation,
-            repository=record.repository,
+            f"#{one.number}!{one.comment_id}",
+            {"number": one.number, "comment": one.comment_id, "received_at": one.received_at.isoformat()},
+            installation=one.installation,
+            repository=one.repository,
             now=ctx.now(),
         )

@@ -12,6 +12,7 @@ from bot.clients.github import Review as GitHubReview
 from bot.clients.store.models import Job, Run
 from bot.clients.store.models import RunState as Row
 from bot.context import Context
+from bot.core.audit import AuditKind
 from bot.core.batches import Batch
 from bot.core.command import Command, Validate, parse
 from bot.core.comments import CommentFact
@@ -35,6 +36,7 @@ from bot.core.signoff import Change, Fingerprint, fingerprint, sign_offs
 from bot.core.types import BatchKind, Level, Outcome
 from bot.core.validation import Report
 from bot.core.waivers import Failure, from_comments
+from handlers.auditing import record
 from handlers.batches import batch_of
 from handlers.comments import comment_facts
 from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, NotAFork, open_fork
@@ -61,8 +63,20 @@ async def gate(ctx: Context, job: Job) -> None:
     if pull.state != "open" or pull.base.ref != fork.config.fork.branch:
         return
     result = await decide_for(fork, pull)
+    await _note_decision(fork, number, result)
     await write_gate(fork, pull.head.sha, gate_check(result))
-    await fork.put_note(f"gate:{number}", {"head": pull.head.sha, "decision": result.decision.value})
+
+
+async def _note_decision(fork: Fork, number: int, result: GateResult) -> None:
+    """A decision that differs from the last one goes into the audit, with what is missing."""
+    key, said = f"gate:{number}", {"head": result.head, "decision": result.decision.value}
+    if await fork.note(key) == said:
+        return
+    missing = [{"key": r.key, "code": r.code.value, "text": r.text} for r in result.missing[:100]]
+    async with fork.ctx.store.transaction() as tx:
+        await tx.put_note(fork.scope.installation, fork.name, key, said, fork.now)
+        body = {"pull": number, **said, "missing": missing}
+        await record(tx, scope=fork.scope, kind=AuditKind.GATE, body=body, at=fork.now)
 
 
 async def gate_all(ctx: Context, job: Job) -> None:

@@ -22,7 +22,7 @@ async def ingest(ctx: Context, job: Job) -> None:
         state = await fork.note("ingest") or {}
         await fork.put_note("ingest", {**state, "error": str(error), "failed_at": int(fork.now.timestamp())})
         await update_dashboard(fork, await stored_plan(fork))
-        return
+        raise  # the job is tried again soon, and is parked for `graft doctor` to show if that does not help
     await fork.put_note("ingest", {"good_at": int(fork.now.timestamp()), "error": None})
     plan = await plan_now(fork)
     await work_off(fork, plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -126,7 +127,8 @@ def _machine(batch: Batch) -> dict[str, Any]:
 
 
 def _plain(subject: str) -> str:
-    return line(subject, 160).replace("\\", "")
+    """A subject for a title: no markdown there, and no reference to a pull request that is not this repository's."""
+    return line(re.sub(r"(\s*\(#\d+\))+$", "", subject), 160).replace("\\", "")
 
 
 def _lead(facts: PullFacts) -> str:
