@@ -88,7 +88,7 @@ class Story:
 
     async def a_bundle_lands(self) -> None:
         """The first bundle is validated, its gate opens by L1 alone, a maintainer merges it."""
-        issue = await self._until(lambda: self._allowed("graft:bundle"), "a bundle whose gate allows")
+        issue = await self._first_allowed("graft:bundle")
         self._say(f"A runner proved #{issue.number} (L1): its gate allows.", f"/{self.fork}/pull/{issue.number}")
         await self._merge(issue)
         self._mark("bundle landed")
@@ -191,8 +191,14 @@ class Story:
         issue = self._dashboard()
         return issue.body if issue else None
 
-    def _allowed(self, label: str) -> Issue | None:
-        return next((i for i in self._open(label) if self._check(i, GATE, "success")), None)
+    async def _first_allowed(self, label: str) -> Issue:
+        """The first by number that needs no more than L1, whichever was proved first."""
+        for issue in self._open(label):
+            await self._until(partial(self._check, issue, "graft/l1", "success"), f"L1 of #{issue.number}")
+            await self._until(partial(self._settled, issue), f"the gate of #{issue.number}")
+            if self._check(issue, GATE, "success"):
+                return issue
+        raise TimeoutError(f"no open pull request labelled {label} whose gate allows it by L1 alone")
 
     def _next_link(self, key: str | None, position: int = 1) -> Issue | None:
         found = [i for i in self._open("graft:chain") if self._block(i)["position"] == position]
