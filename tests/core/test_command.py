@@ -276,6 +276,11 @@ def test_nothing_crashes_and_only_lines_that_are_commands_run(body: str) -> None
 @settings(max_examples=500, deadline=None)
 @given(st.lists(st.one_of(LINES, st.text(max_size=20)), max_size=12).map("\n".join))
 @example("    ```\n```\n/validate l2\n```")
+@example("```\n    ```\n/validate l2\nplease")
+@example("a ` b\n<!--\nc ` d\n/retry")
+@example("\t```\n```\n/validate l2\n```")
+@example("\xa0```\n```\n/validate l2\n```")
+@example("```\n```\xa0\n/validate l2\n```")
 @example("- `a\n- b`\n/retry\n  ```\n/validate l2\n  ```\n/validate l2\nplease")
 def test_no_command_stands_in_what_commonmark_calls_code_or_html(body: str) -> None:
     body = re.sub(r"[\r\x00\ufeff]", "", body)

@@ -7,10 +7,11 @@ from bisect import bisect_left
 from collections import defaultdict
 
 _BREAK = re.compile(r"\r\n|\n|\r")
-_FENCE = re.compile(r"(\s*)(`{3,}|~{3,})(.*)", re.DOTALL)
+_FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)", re.DOTALL)
 _ALONE = re.compile(r"\s*$| {0,3}(>|#{1,6}(\s|$)|(-\s*){3,}$|(\*\s*){3,}$|(_\s*){3,}$)")
 _ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])\s")
-_PRE = re.compile(r"<(pre|script|style|textarea|code|samp)(?=[\s>])", re.IGNORECASE)
+_HTML = re.compile(r" {0,3}<(!--|(pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
+_PRE = re.compile(r"<(pre|script|style|textarea|code|samp)(?=[\s>]|$)", re.IGNORECASE)
 _TICKS = re.compile(r"`+")
 _LOWER = {code: code + 32 for code in range(65, 91)}  # str.lower would move the places of what follows
 _OPENERS = re.compile(r"\\.|`+|<", re.DOTALL)
@@ -32,7 +33,7 @@ class _Reader:
         for line in lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.fences = [_FENCE.fullmatch(line) for line in lines]
-        self.closers: dict[tuple[str, int], list[int]] = {}
+        self.closers: dict[tuple[str, int, bool], list[int]] = {}
         self.first_item = next((at for at, line in enumerate(lines) if _ITEM.match(line)), len(lines))
         self.hidden: list[tuple[int, int]] = []
 
@@ -53,21 +54,21 @@ class _Reader:
         return self.shown()
 
     def shown(self) -> list[tuple[int, str]]:
-        kept, at = [], 0
+        kept, at, until = [], 0, -1
+        hidden = sorted(self.hidden)
         for number, line in enumerate(self.lines):
             start = self.starts[number]
-            while at < len(self.hidden) and self.hidden[at][1] <= start:
+            while at < len(hidden) and hidden[at][0] <= start:
+                until = max(until, hidden[at][1])
                 at += 1
-            if at < len(self.hidden) and self.hidden[at][0] <= start:
-                continue
-            if not line.startswith((" ", "\t", ">")):
+            if start >= until and not line.startswith((" ", "\t", ">")):
                 kept.append((number + 1, line))
         return kept
 
     def starts_block(self, line: int) -> bool:
         """True where no code span can reach from the line before into this one."""
         here, before = self.lines[line], self.lines[line - 1]
-        alone = _ALONE.match(here) or _ALONE.match(before) or _ITEM.match(here)
+        alone = _ALONE.match(here) or _ALONE.match(before) or _ITEM.match(here) or _HTML.match(here)
         return alone is not None or self.fence_end(line) is not None
 
     def fence_end(self, line: int) -> int | None:
@@ -78,7 +79,8 @@ class _Reader:
         match = self.fences[line]
         if match is None or (match[2][0] == "`" and "`" in match[3]):
             return None
-        key = (match[2][0], len(match[2]))
+        indent = _indent(self.lines[line])
+        key = (match[2][0], len(match[2]), indent > 3)
         if key not in self.closers:
             self.closers[key] = [at for at, other in enumerate(self.fences) if other and _closes(other, *key)]
         later = self.closers[key]
@@ -86,15 +88,14 @@ class _Reader:
         if found < len(later):
             # text further left ends a list's item with its fence, or shows that it was indented code: then the
             # closer is an opener in turn
-            indent = len(match[1])
             doubtful = indent > 1 and (indent > 3 or self.first_item < line)
             return later[found] + (0 if doubtful and self.dedents(line, later[found], indent) else 1)
-        return len(self.lines) if len(match[1]) < 4 else None
+        return len(self.lines) if indent < 4 else None
 
     def dedents(self, first: int, last: int, indent: int) -> bool:
         """True where a line after `first`, up to `last`, begins further left than `indent`."""
         inside = self.lines[first + 1 : last + 1]
-        return any(line.strip() and len(line) - len(line.lstrip()) < indent for line in inside)
+        return any(line.strip() and _indent(line) < indent for line in inside)
 
     def block(self, place: int, end: int) -> int:
         """Hide what of the block is no plain text; returns where reading goes on (past `end` if a comment does)."""
@@ -106,34 +107,45 @@ class _Reader:
             if opener is None:
                 break
             place = opener.end()
-            last = self.cover(opener, runs)
-            if last is not None:
-                self.hidden.append((opener.start(), last))
-                place = last
+            if opener[0][0] == "`":
+                later = runs[len(opener[0])]
+                found = bisect_left(later, place)
+                if found < len(later):
+                    place = later[found] + len(opener[0])
+                    self.hidden.append((opener.start(), place))
+            elif opener[0] == "<":
+                place = max(place, self.element(opener.start(), end))
         return max(place, end)
 
-    def cover(self, opener: re.Match[str], runs: dict[int, list[int]]) -> int | None:
-        """Where that which opens here ends, or None where it opens nothing."""
-        first, mark = opener.start(), opener[0]
-        if mark[0] == "`":
-            later = runs[len(mark)]
-            found = bisect_left(later, opener.end())
-            return later[found] + len(mark) if found < len(later) else None
-        if mark != "<":
-            return None
+    def element(self, first: int, end: int) -> int:
+        """Hide a comment or preformatted element that opens here; returns where reading goes on.
+
+        At a line's start it is a block, which runs to its own end, or to that of all. Elsewhere Markdown lets a
+        comment end with its paragraph: what it would hide beyond is hidden as well, and read all the same.
+        """
         if self.text.startswith("<!--", first):
-            return self.closing("-->", first)
-        element = _PRE.match(self.text, first)
-        return self.closing(f"</{element[1].lower()}>", first) if element else None
-
-    def closing(self, mark: str, first: int) -> int | None:
-        """The end of `mark`; at a line's start an unclosed one hides all that follows, elsewhere it is mere text."""
+            mark, heavy = "-->", True
+        elif element := _PRE.match(self.text, first):
+            mark, heavy = f"</{element[1].lower()}>", element[1].lower() not in ("code", "samp")
+        else:
+            return first
         found = self.lowered.find(mark, first + 4)
+        last = found + len(mark) if found >= 0 else len(self.text) + 1
+        begins = heavy and _HTML.match(self.text, self.text.rfind("\n", 0, first) + 1, first + 12)
+        if begins and begins.end() > first:
+            self.hidden.append((first, last))
+            return last
         if found >= 0:
-            return found + len(mark)
-        begins_line = not self.text[self.text.rfind("\n", 0, first) + 1 : first].strip()
-        return len(self.text) + 1 if begins_line else None
+            self.hidden.append((first, last))
+        return last if mark == "-->" and last <= end else first
 
 
-def _closes(fence: re.Match[str], char: str, length: int) -> bool:
-    return fence[2][0] == char and len(fence[2]) >= length and not fence[3].strip()
+def _indent(line: str) -> int:
+    """The column of the first character that is no space or tab; tabs stop at each fourth column."""
+    return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
+
+
+def _closes(fence: re.Match[str], char: str, length: int, deep: bool) -> bool:
+    """True where this line closes a fence: as long, nothing after it, and no indented code unless the fence was."""
+    told = fence[2][0] == char and len(fence[2]) >= length and not fence[3].strip(" \t")
+    return told and (deep or _indent(fence[0]) < 4)
