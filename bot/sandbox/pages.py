@@ -35,6 +35,7 @@ def pages(world: World) -> Starlette:
         Route(f"{repo}/commits", site.commits),
         Route(f"{repo}/commits/{{ref:path}}", site.commits),
         Route(f"{repo}/tree/{{ref:path}}", site.commits),
+        Route(f"{repo}/files/{{path:path}}", site.code),
         Route(f"{repo}/commit/{{sha}}", site.commit),
         Route(f"{repo}/runs/{{run_id:int}}", site.run),
         Route(f"{repo}/issues/{{number:int}}", site.issue),
@@ -115,12 +116,18 @@ class _Pages:
         return self._show(request, "repositories.html", repositories=rows)
 
     async def code(self, request: Request) -> Response:
-        """The files of the default branch, and its readme."""
+        """The files of the default branch, or of one of its folders, with the readme."""
         repo = self._repo(request)
         store = self.world.store(repo)
         tip = store.ref(f"refs/heads/{repo.default_branch}")
-        entries = sorted(store.tree(tip), key=lambda entry: (entry.kind != "tree", entry.path)) if tip else []
-        readme = next((entry for entry in entries if entry.path.lower() in ("readme.md", "readme")), None)
+        folder = request.path_params.get("path", "").strip("/")
+        listed = store.tree(tip, f"{folder}/" if folder else "") if tip else []
+        if folder and not listed:
+            raise HTTPException(404)
+        entries = sorted(listed, key=lambda entry: (entry.kind != "tree", entry.path))
+        readme = next(
+            (entry for entry in entries if entry.path.rsplit("/", 1)[-1].lower() in ("readme.md", "readme")), None
+        )
         text = store.blob(readme.oid).decode(errors="replace") if readme else None
         return self._show(
             request,
@@ -128,6 +135,7 @@ class _Pages:
             repo=repo,
             tab="code",
             entries=entries,
+            folder=folder,
             readme=text,
             tip=store.commit(tip) if tip else None,
             branches=sorted(name.removeprefix("refs/heads/") for name in store.refs()),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ssl
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,10 @@ from bot.sandbox.model import Issue
 from bot.sandbox.world import World
 
 Json = dict[str, Any]
+
+
+# reading the system's certificates takes longer than most tests; on loopback there is no TLS
+LOOPBACK = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
 class Refused(Exception):
@@ -33,7 +38,9 @@ class UserClient:
         self._world = world
         self.token = token or world.user_token(login).value
         headers = {"authorization": f"Bearer {self.token}", "accept": "application/vnd.github+json"}
-        self._http = httpx.AsyncClient(base_url=f"{world.url}/api", headers=headers, timeout=60, trust_env=False)
+        self._http = httpx.AsyncClient(
+            base_url=f"{world.url}/api", headers=headers, timeout=60, trust_env=False, verify=LOOPBACK
+        )
 
     async def aclose(self) -> None:
         """Close the connection."""

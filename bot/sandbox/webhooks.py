@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 
 from bot.sandbox.model import App, Delivery
+from bot.sandbox.person import LOOPBACK
 from bot.sandbox.world import World
 
 TIMEOUT = 10.0  # seconds, as GitHub waits
@@ -27,7 +28,7 @@ class Outbox:
         self._queues: dict[int, asyncio.Queue[Delivery]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._held: dict[int, list[Delivery]] = {}
-        self._client = httpx.AsyncClient(timeout=TIMEOUT, trust_env=False)
+        self._client = httpx.AsyncClient(timeout=TIMEOUT, trust_env=False, verify=LOOPBACK)
         self._open = 0
         self._loop = asyncio.get_running_loop()
         world.outbox = self.put

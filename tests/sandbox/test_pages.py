@@ -18,6 +18,7 @@ async def test_every_page_opens(scene: Scene) -> None:
     wanted = {
         "/": ["acme/fork"],
         f"/{REPO}": ["README", "lib/", "git clone"],
+        f"/{REPO}/files/lib": ["core.py", "All files"],
         f"/{REPO}/pulls": ["Another title", "graft:bundle", "1 Open"],
         f"/{REPO}/pulls?label=nothing": ["There are no open pull requests"],
         f"/{REPO}/issues?state=closed": ["0 Closed"],
@@ -45,6 +46,7 @@ async def test_every_page_opens(scene: Scene) -> None:
         for path in (
             "/acme/none",
             f"/{REPO}/pull/99",
+            f"/{REPO}/files/none",
             f"/{REPO}/commit/{'0' * 40}",
             f"/{REPO}/runs/1",
             f"/{REPO}/pull/1/x",
