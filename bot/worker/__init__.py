@@ -25,6 +25,7 @@ from handlers import CRONS, JOBS, TRIGGERS, Cron, Trigger
 
 Handler = Callable[[Context, Job], Awaitable[None]]
 _GRACE_SECONDS = 3.0
+_AT_ONCE = 100
 
 
 class LeaseLost(Exception):
@@ -103,7 +104,7 @@ class Worker:
                 await asyncio.wait_for(self._bell.wait(), self._settings.poll_seconds)
 
     async def _fill(self) -> int:
-        started = 0
+        started = await self._dispatch_due()
         while len(self._running) < self._settings.workers and not self._stopping:
             job = await self.context.store.lease(
                 self.context.now(),
@@ -113,11 +114,33 @@ class Worker:
             )
             if job is None:
                 break
-            task = asyncio.create_task(self._attend(job))
-            self._running.add(task)
-            task.add_done_callback(self._done)
+            self._start(job)
             started += 1
         return started
+
+    async def _dispatch_due(self) -> int:
+        """Turn the deliveries that came in into jobs, many at once; where that fails, one by one like other jobs."""
+        store, seconds = self.context.store, self._settings.job_lease_seconds
+        done = 0
+        while leased := await store.lease_all(DISPATCH, self.context.now(), seconds, self.name, limit=_AT_ONCE):
+            fresh = [job for job in leased if job.attempts == 1]
+            try:
+                await dispatch(self.context, fresh, self._triggers, self._crons)
+            except StoreUnavailable:
+                raise
+            except Exception as error:  # one bad delivery must not hold up the others
+                self.context.log.warning("deliveries are dispatched one by one", error=repr(error))
+                fresh = []
+            for job in leased:
+                if job not in fresh:
+                    self._start(job)
+            done += len(leased)
+        return done
+
+    def _start(self, job: Job) -> None:
+        task = asyncio.create_task(self._attend(job))
+        self._running.add(task)
+        task.add_done_callback(self._done)
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._running.discard(task)
@@ -154,7 +177,7 @@ class Worker:
 
     async def _handle(self, job: Job) -> None:
         if job.kind == DISPATCH:
-            await dispatch(self.context, job, self._triggers, self._crons)
+            await dispatch(self.context, [job], self._triggers, self._crons)
             self._bell.set()
             return
         handler = self._jobs.get(job.kind)

@@ -78,30 +78,35 @@ def scopes_of(*, trigger: Trigger, event: Event, known: Sequence[Scope], crons: 
     return tuple(scope for scope in known if scope.installation == event.installation)
 
 
-async def dispatch(context: Context, job: Job, triggers: Sequence[Trigger], crons: Sequence[Cron]) -> int:
-    """Enqueue what the delivery asks for, all of it in one transaction; gives how many jobs."""
-    guid = str(job.payload["delivery"])
-    delivery = await context.store.delivery(guid)
-    if delivery is None or not delivery.payload:
-        context.log.warning("a delivery is gone before it was dispatched", guid=guid)
-        return 0
-    event = parse(delivery.event, json.loads(delivery.payload))
-    wanted = matching(event=event, own=False, triggers=triggers)
-    if wanted and echo(event) and event.sender.login == (await context.github.info()).login:
-        wanted = ()
-    payload = payload_of(event=event, guid=guid, received_at=delivery.received_at)
-    async with context.store.transaction() as tx:
-        known = await tx.repositories() if wanted and not event.repository else []
-        for trigger in wanted:
+async def dispatch(context: Context, jobs: Sequence[Job], triggers: Sequence[Trigger], crons: Sequence[Cron]) -> int:
+    """Enqueue what the deliveries ask for and complete the dispatching jobs, all in one transaction; gives how many.
+
+    Deliveries that ask for the same job become one right here, the newest with its facts.
+    """
+    found = await context.store.deliveries([str(job.payload["delivery"]) for job in jobs])
+    known = await context.store.repositories()
+    wanted: dict[tuple[str, str, Scope], dict[str, Any]] = {}
+    for job in jobs:
+        delivery = found.get(str(job.payload["delivery"]))
+        if delivery is None or not delivery.payload:
+            context.log.warning("a delivery is gone before it was dispatched", guid=job.payload["delivery"])
+            continue
+        event = parse(delivery.event, json.loads(delivery.payload))
+        for trigger in await _triggered(context, event, triggers):
             for scope in scopes_of(trigger=trigger, event=event, known=known, crons=crons):
-                key = key_of(trigger=trigger, event=event, guid=guid) if scope.repository else EVERYWHERE_KEY
-                await tx.enqueue(
-                    trigger.kind,
-                    key,
-                    payload,
-                    installation=scope.installation,
-                    repository=scope.repository,
-                    now=context.now(),
-                )
-    context.log.debug("dispatched", guid=guid, delivered=delivery.event, jobs=[trigger.kind for trigger in wanted])
+                key = key_of(trigger=trigger, event=event, guid=delivery.guid) if scope.repository else EVERYWHERE_KEY
+                payload = payload_of(event=event, guid=delivery.guid, received_at=delivery.received_at)
+                wanted[trigger.kind, key, scope] = payload
+    now = context.now()
+    async with context.store.transaction() as tx:
+        for (kind, key, scope), payload in wanted.items():
+            await tx.enqueue(kind, key, payload, installation=scope.installation, repository=scope.repository, now=now)
+        await tx.complete_all(jobs, now)
+    context.log.debug("dispatched", deliveries=len(jobs), jobs=len(wanted))
     return len(wanted)
+
+
+async def _triggered(context: Context, event: Event, triggers: Sequence[Trigger]) -> tuple[Trigger, ...]:
+    wanted = matching(event=event, own=False, triggers=triggers)
+    own = bool(wanted) and echo(event) and event.sender.login == (await context.github.info()).login
+    return () if own else wanted

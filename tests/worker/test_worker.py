@@ -264,7 +264,7 @@ async def test_what_the_app_does_itself_asks_for_nothing(desk: Desk) -> None:
     await desk.deliver("check_run", {**base, "action": "rerequested", "check_run": {"head_sha": "abc"}}, "g2")
     context = desk.context()
     jobs = await desk.store.jobs_in([JobState.WAITING])
-    assert [await dispatch(context, job, desk.triggers, desk.crons) for job in jobs] == [0, 1]
+    assert [await dispatch(context, [job], desk.triggers, desk.crons) for job in jobs] == [0, 1]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from bot.clients.store.rows import Part, insert
 from bot.clients.store.schema import deliveries, jobs
 
 DISPATCH = "dispatch"
+_PLAIN = ("guid", "event", "action", "installation", "repository", "sender", "received_at")
 _GROUP = 200  # rows in one commit; SQLite allows 32766 bound values in a statement
 
 
@@ -128,19 +129,12 @@ class Deliveries(Part):
 
     async def delivery(self, guid: str) -> Delivery | None:
         """One delivery; its payload is empty once pruned."""
-        row = await self._one(sa.select(deliveries).where(deliveries.c.guid == guid))
-        if row is None:
-            return None
-        return Delivery(
-            guid=row["guid"],
-            event=row["event"],
-            action=row["action"],
-            installation=row["installation"],
-            repository=row["repository"],
-            sender=row["sender"],
-            received_at=row["received_at"],
-            payload=b"" if row["payload"] is None else zlib.decompress(row["payload"]),
-        )
+        return (await self.deliveries([guid])).get(guid)
+
+    async def deliveries(self, guids: Sequence[str]) -> dict[str, Delivery]:
+        """Several deliveries by their ids; those that are not there are left out."""
+        rows = await self._all(sa.select(deliveries).where(deliveries.c.guid.in_(list(guids))))
+        return {row["guid"]: _delivery(row) for row in rows}
 
     async def known_deliveries(self, guids: Sequence[str]) -> set[str]:
         """Which of these delivery ids are stored."""
@@ -178,3 +172,8 @@ class Deliveries(Part):
                 sa.delete(jobs).where(jobs.c.state == JobState.DONE, jobs.c.updated_at < payloads_before)
             )
         return emptied.rowcount, dropped.rowcount, done.rowcount
+
+
+def _delivery(row: sa.RowMapping) -> Delivery:
+    values = {name: row[name] for name in _PLAIN}
+    return Delivery(**values, payload=b"" if row["payload"] is None else zlib.decompress(row["payload"]))
