@@ -44,9 +44,14 @@ class _Prover:
     def build(self, bundle: Bundle, fork: str) -> str | None:
         """The bundle's tree on the fork's tip, None where it can't be built alone."""
         tree: str | None = fork
+        failed: set[str] = set()
         for result in self.git.picks([c.sha for c in bundle.commits], fork, keep_deleted=self.keep):
             if result.kind == "conflict":
-                self._unbuildable(result.commit, [conflict.path for conflict in result.conflicts])
+                paths = [conflict.path for conflict in result.conflicts]
+                # where one that it stands on failed, this is only what follows from that
+                if failed.isdisjoint(paths):
+                    self._unbuildable(result.commit, paths)
+                failed |= self.paths[result.commit]
                 tree = None
             elif tree is not None:
                 tree = result.tree

@@ -79,7 +79,7 @@ class Unlanded:
             for name in file.refers:
                 if name not in known:
                     self.local.setdefault((file.path, name), sha)
-                    if telling(name):
+                    if global_name(name):
                         self.symbols.setdefault(name, sha)
             for symbol in file.symbols:
                 self.definitions.setdefault((file.path, symbol.name), []).append(sha)
@@ -90,12 +90,12 @@ class Unlanded:
 
     def under(self, footprint: Footprint, words: Container[str]) -> Iterator[tuple[str, str]]:
         """The commits whose names or paths a later commit needs, with why; `words` are what is there already."""
-        referred = footprint.referred
+        referred = footprint.referred - footprint.defined
         for name in sorted(referred & self.symbols.keys()):
             if name not in words:
                 yield self.symbols[name], f"refers to {name}, which it brings"
         for file in footprint.files:
-            for name in sorted(file.refers):
+            for name in sorted(file.refers & referred):
                 if (origin := self.local.get((file.path, name))) is not None and name not in words:
                     yield origin, f"refers to {name}, which it brings"
         for path in sorted(footprint.paths & self.paths.keys()):
@@ -124,6 +124,11 @@ def telling(name: str) -> bool:
     """True for a name of several words that is long enough to mean one thing in a whole repository."""
     inner = name.strip("_")[1:]
     return len(name) >= _TELLING and ("_" in inner or "." in inner or any(letter.isupper() for letter in inner))
+
+
+def global_name(name: str) -> bool:
+    """True for a word that means the same in all files though none defines it: an operation, a switch of the build."""
+    return "." in name.strip(".") or (name.isupper() and name.strip("_").count("_") >= 2 and not name.startswith("_"))
 
 
 def chain_of(commits: Sequence[PlannedCommit], rules: Mapping[str, Sequence[RiskRule]], *, lane: bool) -> Chain:

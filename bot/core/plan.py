@@ -76,7 +76,7 @@ def skipped_by_rule(paths: Collection[str], ingest: Ingest) -> bool:
 
 
 _OUT = 0.9
-_NEAR = 0.08
+_NEAR = 0.06
 
 
 class _Place(Enum):
