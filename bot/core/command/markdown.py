@@ -9,7 +9,7 @@ from collections import defaultdict
 _BREAK = re.compile(r"\r\n|\n|\r")
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)", re.DOTALL)
 _ALONE = re.compile(r"\s*$| {0,3}(>|#{1,6}(\s|$)|(-\s*){3,}$|(\*\s*){3,}$|(_\s*){3,}$)")
-_ITEM = re.compile(r" {0,3}([-*+]|\d{1,9}[.)])\s")
+_ITEM = re.compile(r"[ \t]*([-*+]|\d{1,9}[.)])(\s|$)")
 _HTML = re.compile(r" {0,3}<(!--|(pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
 _PRE = re.compile(r"<(pre|script|style|textarea|code|samp)(?=[\s>]|$)", re.IGNORECASE)
 _TICKS = re.compile(r"`+")
@@ -33,8 +33,7 @@ class _Reader:
         for line in lines:
             self.starts.append(self.starts[-1] + len(line) + 1)
         self.fences = [_FENCE.fullmatch(line) for line in lines]
-        self.closers: dict[tuple[str, int, bool], list[int]] = {}
-        self.first_item = next((at for at, line in enumerate(lines) if _ITEM.match(line)), len(lines))
+        self.inside = _item_columns(lines)
         self.hidden: list[tuple[int, int]] = []
 
     def read(self) -> list[tuple[int, str]]:
@@ -74,28 +73,21 @@ class _Reader:
     def fence_end(self, line: int) -> int | None:
         """The line after the fence that opens here, or None where none opens.
 
-        A fence indented as code is one only where it is closed too, as within a list.
+        Within a list's item a fence is told from the item's column, and text further left ends both.
         """
         match = self.fences[line]
         if match is None or (match[2][0] == "`" and "`" in match[3]):
             return None
-        indent = _indent(self.lines[line])
-        key = (match[2][0], len(match[2]), indent > 3)
-        if key not in self.closers:
-            self.closers[key] = [at for at, other in enumerate(self.fences) if other and _closes(other, *key)]
-        later = self.closers[key]
-        found = bisect_left(later, line + 1)
-        if found < len(later):
-            # text further left ends a list's item with its fence, or shows that it was indented code: then the
-            # closer is an opener in turn
-            doubtful = indent > 1 and (indent > 3 or self.first_item < line)
-            return later[found] + (0 if doubtful and self.dedents(line, later[found], indent) else 1)
-        return len(self.lines) if indent < 4 else None
-
-    def dedents(self, first: int, last: int, indent: int) -> bool:
-        """True where a line after `first`, up to `last`, begins further left than `indent`."""
-        inside = self.lines[first + 1 : last + 1]
-        return any(line.strip() and _indent(line) < indent for line in inside)
+        column = self.inside[line]
+        if _indent(self.lines[line]) - column > 3:
+            return None
+        for at in range(line + 1, len(self.lines)):
+            if self.lines[at].strip(" \t") and _indent(self.lines[at]) < column:
+                return at
+            other = self.fences[at]
+            if other and _closes(other, match[2], column):
+                return at + 1
+        return len(self.lines)
 
     def block(self, place: int, end: int) -> int:
         """Hide what of the block is no plain text; returns where reading goes on (past `end` if a comment does)."""
@@ -145,7 +137,28 @@ def _indent(line: str) -> int:
     return len(line[: len(line) - len(line.lstrip(" \t"))].expandtabs(4))
 
 
-def _closes(fence: re.Match[str], char: str, length: int, deep: bool) -> bool:
-    """True where this line closes a fence: as long, nothing after it, and no indented code unless the fence was."""
-    told = fence[2][0] == char and len(fence[2]) >= length and not fence[3].strip(" \t")
-    return told and (deep or _indent(fence[0]) < 4)
+def _closes(fence: re.Match[str], opened: str, column: int) -> bool:
+    """True where this line closes a fence: as long, nothing after it, and not indented like code."""
+    told = fence[2][0] == opened[0] and len(fence[2]) >= len(opened) and not fence[3].strip(" \t")
+    return told and _indent(fence[0]) - column < 4
+
+
+def _item_columns(lines: list[str]) -> list[int]:
+    """For each line the column at which the content of the innermost list item around it begins; 0 outside of lists.
+
+    A line further left ends the item, unless it goes on with a paragraph.
+    """
+    columns, open_items, paragraph = [], [0], False
+    for line in lines:
+        starts = _ALONE.match(line) or _ITEM.match(line) or _HTML.match(line) or _FENCE.fullmatch(line)
+        if line.strip(" \t") and not (paragraph and starts is None):
+            while _indent(line) < open_items[-1]:
+                open_items.pop()
+        columns.append(open_items[-1])
+        item = _ITEM.match(line)
+        if item and _indent(line) - open_items[-1] < 4:
+            rest = line[item.end(1) :]
+            pad = _indent(rest) if rest.strip() and _indent(rest) < 5 else 1
+            open_items.append(len(line[: item.end(1)].expandtabs(4)) + pad)
+        paragraph = starts is None or (item is not None and bool(line[item.end(1) :].strip()))
+    return columns
