@@ -68,6 +68,9 @@ class FileDivergence:
             yield from (self.aliases or {}).get(name, ())
 
 
+_MANY = 1000
+
+
 class Divergence:
     """All that the fork holds of its own at one commit.
 
@@ -112,8 +115,21 @@ class Divergence:
     def uses(self, name: str) -> Sequence[Use]:
         """The places in the fork's own code that refer to `name`, by path."""
         if name not in self._uses:
+            if len(self._uses) == _MANY:  # a whole window asks for far more names than a single pick
+                self._index()
+            if len(self._uses) > _MANY:
+                return ()
             self._uses[name] = tuple(Use(path, uses[name], own) for path, uses, own in self._users if name in uses)
         return self._uses[name]
+
+    def _index(self) -> None:
+        """Look all names up at once."""
+        found: dict[str, list[Use]] = {}
+        for path, uses, own in self._users:
+            for name, line in uses.items():
+                found.setdefault(name, []).append(Use(path, line, own))
+        self._uses |= {name: tuple(places) for name, places in found.items()}
+        self._uses[""] = ()
 
 
 def _named(files: Iterable[FileDivergence], symbols: Callable[[FileDivergence], Iterable[str]]) -> dict[str, list[str]]:

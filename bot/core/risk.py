@@ -153,7 +153,8 @@ def _of_revert(revert: RevertFacts | None) -> Iterator[Reason]:
 def _leaning(
     footprint: Footprint, divergence: Divergence, unlanded: Unlanded, upstream_words: Set[str] | None
 ) -> Iterator[Reason]:
-    missing = footprint.referred - divergence.words - footprint.defined
+    words, defined = divergence.words, footprint.defined
+    missing = [name for name in footprint.referred if name not in words and name not in defined]
     brought = sorted(name for name in missing if name in unlanded.symbols)
     if upstream_words is not None:
         brought = sorted({*brought, *(name for name in missing if name in upstream_words)})
