@@ -17,7 +17,9 @@ def configure(*, as_json: bool, verbose: bool = False) -> Any:
         structlog.processors.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
-    render: Any = structlog.processors.JSONRenderer() if as_json else structlog.dev.ConsoleRenderer(colors=False)
+    # plain tracebacks: the fancy ones print local variables, and some of those are tokens
+    plain = structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
+    render: Any = structlog.processors.JSONRenderer() if as_json else plain
     structlog.configure(
         processors=[*shared, structlog.processors.format_exc_info, render] if as_json else [*shared, render],
         wrapper_class=structlog.make_filtering_bound_logger(level),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from datetime import datetime
+from functools import lru_cache
 from typing import Any
 
 from bot.clients.git import FetchError, Git
@@ -119,6 +120,10 @@ def clone_url(ctx: Context, repository: str) -> str:
     return f"{ctx.settings.github_git.rstrip('/')}/{repository}.git"
 
 
+# each job reads the file anew from GitHub, and it is nearly always the same
+_config = lru_cache(maxsize=64)(load)
+
+
 async def open_fork(ctx: Context, scope: Scope) -> Fork:
     """The fork, with its file as the default branch holds it. Raises NotAFork and BrokenConfig."""
     github = ctx.github.repository(scope.installation, scope.repository)
@@ -126,7 +131,7 @@ async def open_fork(ctx: Context, scope: Scope) -> Fork:
     if raw is None:
         raise NotAFork(f"{scope.repository} has no {CONFIG_PATH}")
     try:
-        config = load(raw.decode("utf-8", errors="replace"))
+        config = _config(raw.decode("utf-8", errors="replace"))
     except ConfigError as error:
         raise BrokenConfig(error) from error
     return Fork(ctx, scope, github, config, ctx.mirror(scope.repository))

@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import BaseRoute, Mount, Route
 
@@ -48,6 +48,8 @@ class _Endpoint:
                 return JSONResponse(await what(request, await self._runner(request)))
             except Refusal as refusal:
                 return JSONResponse({"error": refusal.reason}, status_code=refusal.status)
+            except ClientDisconnect:
+                return Response(status_code=400)  # the runner is gone; what it had to say, it says again
             except StoreUnavailable as error:
                 return JSONResponse({"error": f"the store is away: {error}"}, status_code=503)
 
