@@ -17,6 +17,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from functools import lru_cache
 
 import yaml
 
@@ -219,7 +220,7 @@ def _lines(file: ResolvedFile, used: Counter[str]) -> list[Finding]:
     kept = Counter({line: min(count, after[line]) for line, count in removed.items() if after[line] >= ours[line]})
     own = [line for line in gained if not added[line]]
     adapted = {line: twin for line in +lost if (twin := _twin(line, own)) is not None}
-    brought = _new_names(file)
+    brought = _new_names(file) if lost else set()
     result = []
     for kind, text, lines, side in (
         (FindingKind.LOST, "lines that upstream adds are missing", [x for x in +lost if x not in adapted], file.theirs),
@@ -266,8 +267,9 @@ def _by_symbol(path: str, text: bytes, lines: Iterable[bytes]) -> dict[str | Non
     return result
 
 
-def _definitions(path: str, text: bytes) -> list[Definition]:
-    return [d for d in symbols_of(text, language_of(path)).definitions if d.names]
+@lru_cache(maxsize=64)
+def _definitions(path: str, text: bytes) -> tuple[Definition, ...]:
+    return tuple(d for d in symbols_of(text, language_of(path)).definitions if d.names)
 
 
 def _new_names(file: ResolvedFile) -> set[str]:
@@ -283,15 +285,17 @@ def _referred(path: str, text: bytes) -> Iterable[str]:
 
 def _fork_symbols(files: Sequence[ResolvedFile]) -> list[Finding]:
     """Symbols that the fork alone had, gone from all the files together."""
-    left = {d.name for file in files if file.after for d in _definitions(file.path, file.after)}
-    found = []
-    for file in files:
-        upstreams = {d.name for side in (file.base, file.theirs) if side for d in _definitions(file.path, side)}
-        for definition in _definitions(file.path, file.ours or b""):
-            if definition.name not in upstreams and definition.name not in left:
-                text = f"the fork's own {definition.kind} {definition.name} is gone"
-                found.append(Finding(FindingKind.FORK_SYMBOL_LOST, file.path, text, definition.name))
-    return found
+    gone: list[tuple[str, Definition]] = []
+    for file in (file for file in files if file.ours is not None and file.ours not in (file.base, file.after)):
+        sides = [side for side in (file.base, file.theirs, file.after) if side is not None]
+        known = {d.name for side in sides for d in _definitions(file.path, side)}
+        gone += [(file.path, d) for d in _definitions(file.path, file.ours or b"") if d.name not in known]
+    left = {d.name for file in files if gone and file.after for d in _definitions(file.path, file.after)}
+    return [
+        Finding(FindingKind.FORK_SYMBOL_LOST, path, f"the fork's own {d.kind} {d.name} is gone", d.name)
+        for path, d in gone
+        if d.name not in left
+    ]
 
 
 def _twin(line: bytes, candidates: Sequence[bytes]) -> bytes | None:
