@@ -75,6 +75,11 @@ class Service:
         """True while every slot has a run."""
         return not self._free
 
+    @property
+    def draining(self) -> bool:
+        """True once it takes no further run."""
+        return self._draining.is_set()
+
     def drain(self) -> None:
         """Take no further run; those under way end by themselves, a second call cancels them."""
         if self._draining.is_set():
@@ -151,7 +156,7 @@ class Service:
             """Leaves messages to other runners while every slot is taken."""
 
             async def _poll_iteration(self) -> None:
-                if not service.busy and not service._draining.is_set():
+                if not service.busy and not service.draining:
                     await super()._poll_iteration()
 
         async def run(_: dict[Any, Any], *, run: str, **_more: Any) -> None:
@@ -182,20 +187,24 @@ class Service:
         if not self._free:
             raise Retry(defer=1)
         slot = self._free.pop()
-        try:
-            request = await self.bot.lease(run_id)
-        except (RefusedError, UnreachableError) as error:
-            self._free.append(slot)
-            log.info("run %s is not ours: %s", run_id, error)
-            if isinstance(error, UnreachableError) or error.status in _FOR_OTHERS:
-                raise Retry(defer=2) from error
-            return
-        except BaseException:
-            self._free.append(slot)
-            raise
-        task = asyncio.create_task(self._work(request, slot))
+        answer: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
+        # a task of its own from the first request on: a drain in the middle of it must not lose the lease
+        task = asyncio.create_task(self._take(run_id, slot, answer))
         self._active[run_id] = task
         task.add_done_callback(lambda _: self._ended(run_id, slot))
+        error = await asyncio.shield(answer)
+        if isinstance(error, UnreachableError) or (isinstance(error, RefusedError) and error.status in _FOR_OTHERS):
+            raise Retry(defer=2)
+
+    async def _take(self, run_id: str, slot: str | None, answer: asyncio.Future[Exception | None]) -> None:
+        try:
+            request = await self.bot.lease(run_id)
+        except (RefusedError, UnreachableError, ValueError) as error:
+            log.info("run %s is not ours: %s", run_id, error)
+            answer.set_result(error)
+            return
+        answer.set_result(None)
+        await self._work(request, slot)
 
     def _ended(self, run_id: str, slot: str | None) -> None:
         self._active.pop(run_id, None)

@@ -67,6 +67,14 @@ class World:
     redis: str
     services: list[tuple[Service, asyncio.Task[None]]] = field(default_factory=list)
     made: int = 0
+    valkey: Any = None
+
+    def restart_redis(self) -> None:
+        """Stop Valkey, with all it holds, and start another in its place."""
+        port = self.valkey.port
+        self.valkey.stop()
+        self.valkey = ValkeyServer(port=port)
+        self.valkey.start()
 
     def publish(self, source: Path) -> None:
         """Bring all of a repository into the mirror that runners read from."""
@@ -142,7 +150,8 @@ class World:
         """Drain a runner and wait for its end."""
         for known, task in self.services:
             if known is service:
-                service.drain()
+                if not service.draining:
+                    service.drain()
                 await asyncio.wait_for(task, 60)
 
 
@@ -189,7 +198,7 @@ async def world(root: Path, store: Store, *, tokens: str = f"one={TOKEN}", lease
     )
     try:
         async with serving(context, port):
-            made = World(root, store, queue, context, f"http://127.0.0.1:{port}", redis)
+            made = World(root, store, queue, context, f"http://127.0.0.1:{port}", redis, valkey=valkey)
             try:
                 yield made
             finally:
@@ -198,6 +207,6 @@ async def world(root: Path, store: Store, *, tokens: str = f"one={TOKEN}", lease
                     service.drain()
                     with contextlib.suppress(Exception):
                         await asyncio.wait_for(task, 30)
+                made.valkey.stop()
     finally:
         await queue.close()
-        valkey.stop()
