@@ -278,6 +278,7 @@ def test_nothing_crashes_and_only_lines_that_are_commands_run(body: str) -> None
 @example("    ```\n```\n/validate l2\n```")
 @example("```\n    ```\n/validate l2\nplease")
 @example("a ` b\n<!--\nc ` d\n/retry")
+@example("<details>\n```\n\n```\n/retry")
 @example("\t```\n```\n/validate l2\n```")
 @example("\xa0```\n```\n/validate l2\n```")
 @example("```\n```\xa0\n/validate l2\n```")

@@ -11,6 +11,13 @@ _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)", re.DOTALL)
 _ALONE = re.compile(r"\s*$| {0,3}(>|#{1,6}(\s|$)|(-\s*){3,}$|(\*\s*){3,}$|(_\s*){3,}$)")
 _ITEM = re.compile(r"[ \t]*([-*+]|\d{1,9}[.)])(\s|$)")
 _HTML = re.compile(r" {0,3}<(!--|(pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
+_TAG_BLOCK = re.compile(
+    r" {0,3}</?(address|article|aside|base|basefont|blockquote|body|caption|center|col|colgroup|dd|details|dialog|dir"
+    r"|div|dl|dt|fieldset|figcaption|figure|footer|form|frame|frameset|h[1-6]|head|header|hr|html|iframe|legend|li|link"
+    r"|main|menu|menuitem|nav|noframes|ol|optgroup|option|p|param|search|section|summary|table|tbody|td|tfoot|th|thead|title"
+    r"|tr|track|ul)(\s|/?>|$)",
+    re.IGNORECASE,
+)
 _PRE = re.compile(r"<(pre|script|style|textarea|code|samp)(?=[\s>]|$)", re.IGNORECASE)
 _TICKS = re.compile(r"`+")
 _LOWER = {code: code + 32 for code in range(65, 91)}  # str.lower would move the places of what follows
@@ -45,8 +52,9 @@ class _Reader:
                 self.hidden.append((place, self.starts[after]))
                 line = after
                 continue
+            ends = self.blank if _TAG_BLOCK.match(self.lines[line]) else self.starts_block
             stop = line + 1
-            while stop < len(self.lines) and not self.starts_block(stop):
+            while stop < len(self.lines) and not ends(stop):
                 stop += 1
             place = self.block(place, self.starts[stop])
             line = max(stop, bisect_left(self.starts, place + 1) - 1)
@@ -64,10 +72,15 @@ class _Reader:
                 kept.append((number + 1, line))
         return kept
 
+    def blank(self, line: int) -> bool:
+        """True where a line ends a block of HTML, in which Markdown is not read."""
+        return not self.lines[line].strip(" \t")
+
     def starts_block(self, line: int) -> bool:
         """True where no code span can reach from the line before into this one."""
         here, before = self.lines[line], self.lines[line - 1]
         alone = _ALONE.match(here) or _ALONE.match(before) or _ITEM.match(here) or _HTML.match(here)
+        alone = alone or _TAG_BLOCK.match(here)
         return alone is not None or self.fence_end(line) is not None
 
     def fence_end(self, line: int) -> int | None:
