@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 from typing import Any
@@ -57,7 +58,7 @@ class Jobs(Part):
         async with self._begin() as connection:
             if connection.dialect.name == "postgresql":
                 await connection.execute(sa.text(f"SELECT pg_advisory_xact_lock({LEASE_LOCK})"))
-            chosen = (await connection.execute(_next_due(now, kinds, per_repository))).scalar()
+            chosen = await _next_due(connection, now, kinds, per_repository)
             if chosen is None:
                 return None
             taken = sa.update(jobs).where(jobs.c.id == chosen).values(**_lease(now, seconds, worker)).returning(*_JOB)
@@ -268,24 +269,31 @@ def _is_due(now: datetime) -> sa.ColumnElement[bool]:
     return sa.or_(waiting, sa.and_(jobs.c.state == JobState.LEASED, jobs.c.lease_until < now))
 
 
-def _next_due(now: datetime, kinds: Collection[str] | None, per_repository: int | None) -> sa.Select[tuple[int]]:
-    other = jobs.alias("other")
-    same = sa.and_(other.c.installation == jobs.c.installation, other.c.repository == jobs.c.repository)
-    running = (
-        sa.select(sa.func.count())
-        .select_from(other)
-        .where(same, other.c.state == JobState.LEASED, other.c.lease_until >= now)
-        .scalar_subquery()
-    )
-    taken = sa.exists().where(
-        same, other.c.lock == jobs.c.lock, other.c.state == JobState.LEASED, other.c.id != jobs.c.id
-    )
-    statement = sa.select(jobs.c.id).where(_is_due(now), ~taken)
-    if kinds is not None:
-        statement = statement.where(jobs.c.kind.in_(list(kinds)))
-    if per_repository is not None:
-        statement = statement.where(running < per_repository)
-    return statement.order_by(running, jobs.c.run_at, jobs.c.id).limit(1)
+async def _next_due(
+    connection: AsyncConnection, now: datetime, kinds: Collection[str] | None, per_repository: int | None
+) -> int | None:
+    """The job to take next. Few jobs run at a time, so these are read whole; what waits is only looked up."""
+    scope = (jobs.c.installation, jobs.c.repository)
+    running: Counter[tuple[int, str]] = Counter()
+    locks: dict[tuple[int, str], list[str]] = {}
+    leased = sa.select(*scope, jobs.c.lock, jobs.c.lease_until).where(jobs.c.state == JobState.LEASED)
+    for installation, repository, lock, until in await connection.execute(leased):
+        locks.setdefault((installation, repository), []).append(lock)
+        running[installation, repository] += until >= now
+    wanted = _is_due(now) if kinds is None else sa.and_(_is_due(now), jobs.c.kind.in_(list(kinds)))
+    first = sa.func.min(jobs.c.run_at)
+    scopes = (await connection.execute(sa.select(*scope, first).where(wanted).group_by(*scope))).all()
+    for installation, repository, _ in sorted(scopes, key=lambda row: (running[row[0], row[1]], row[2])):
+        if per_repository is not None and running[installation, repository] >= per_repository:
+            continue
+        taken = jobs.c.lock.in_(locks.get((installation, repository), []))
+        here = sa.and_(wanted, jobs.c.installation == installation, jobs.c.repository == repository)
+        # a lease that ran out holds its own lock
+        free = sa.and_(here, sa.or_(jobs.c.state == JobState.LEASED, ~taken))
+        statement = sa.select(jobs.c.id).where(free).order_by(jobs.c.run_at, jobs.c.id).limit(1)
+        if (chosen := (await connection.execute(statement)).scalar()) is not None:
+            return int(chosen)
+    return None
 
 
 def _job(row: sa.RowMapping) -> Job:
