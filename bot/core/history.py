@@ -20,6 +20,7 @@ from bot.core.types import Commit
 _REVERT_TITLE = re.compile(
     r"^(?:\[[^\]]*\]\s*)*(?:revert|back\s*-?out)\b(?:\s+D\d+)?\s*:?\s*(.*)$", re.IGNORECASE | re.DOTALL
 )
+_OUR_BRANCHES = "graft/"
 _NUMBERS = re.compile(r"(?:\s*\(#\d+\))+\s*$")
 
 
@@ -293,6 +294,8 @@ class _Reader:
             self.names[pull.number].append(landing)
             return
         found = parse(pull.body, self.markers)
+        if pull.head.startswith(_OUR_BRANCHES):
+            self.batches.setdefault(landing, pull.head)
         self.names[pull.number] += [sha for batch in found.batches for sha in self.in_batch[batch]] + [landing]
         for name in found.picks:
             full = self.upstream_names.find(name)

@@ -88,6 +88,8 @@ def test_c18_a_squash_that_drops_all_trailers_is_read_from_the_body() -> None:
     history = reading(U, [squash], pull(7, squash, body))
     assert standing(history) == {c.sha for c in U}
     assert history.carriers[U[0].sha][0].batch == "k1"
+    unnamed = reading(U, [squash], pull(7, squash, body.replace("Graft-Batch: k1", "")))
+    assert unnamed.carriers[U[0].sha][0].batch == "graft/bundle/k"
     assert not standing(reading(U, [squash], pull(7, squash, body, trusted=False)))
     # GitHub named another commit as the landing: the number in the subject tells
     assert standing(reading(U, [squash], replace(pull(7, squash, body), merge_sha="0" * 40))) == {c.sha for c in U}

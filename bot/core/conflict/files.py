@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bot.core.conflict.marked import Marked, MarkersBroken, Sides, read_marked
+from bot.core.conflict.marked import Marked, MarkersBroken, read_marked
 from bot.core.conflict.merge import merge
 from bot.core.conflict.rules import HunkClass, HunkVerdict, Place, judge
 from bot.core.conflict.tokens import joined, open_brackets, style_of, values
@@ -123,21 +123,13 @@ def _judged(conflict: FileConflict, marked: Marked) -> tuple[HunkVerdict, ...]:
     return tuple(verdicts)
 
 
-def _partly(marked: Marked, verdicts: Sequence[HunkVerdict]) -> bytes:
-    return (
-        marked.filled(
-            [
-                _remark(hunk) if verdict.resolution is None else verdict.resolution
-                for hunk, verdict in zip(marked.hunks, verdicts, strict=True)
-            ]
-        )
-        or b""
+def _partly(marked: Marked, verdicts: Sequence[HunkVerdict]) -> bytes | None:
+    return marked.filled(
+        [
+            hunk.marked if verdict.resolution is None else verdict.resolution
+            for hunk, verdict in zip(marked.hunks, verdicts, strict=True)
+        ]
     )
-
-
-def _remark(hunk: Sides) -> bytes:
-    parts = ((b"<<<<<<< fork", hunk.ours), (b"||||||| before", hunk.base), (b"=======", hunk.theirs))
-    return b"".join(marker + b"\n" + text for marker, text in parts) + b">>>>>>> upstream\n"
 
 
 def _breaks(conflict: FileConflict, text: bytes) -> bool:

@@ -18,12 +18,16 @@ class MarkersBroken(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The three texts of one hunk, whole lines each; `line` is where its first marker stands (from 1)."""
+    """The three texts of one hunk, whole lines each; `line` is where its first marker stands (from 1).
+
+    `marked` is the hunk as it stood in the file, markers and all.
+    """
 
     ours: bytes
     base: bytes
     theirs: bytes
     line: int
+    marked: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,20 +52,22 @@ def read_marked(text: bytes) -> Marked:
     merged: list[bytes] = []
     hunks: list[Sides] = []
     part: list[bytes] = []
+    whole: list[bytes] = []
     sides: dict[str, list[bytes]] = {}
     state, opened = "", 0
     for number, line in enumerate(text.splitlines(keepends=True), 1):
         bare = line.rstrip(b"\r\n")
+        whole.append(line)
         if not state and _OPEN.fullmatch(bare):
             merged.append(b"".join(part))
-            part, sides, state, opened = [], {"ours": [], "base": [], "theirs": []}, "ours", number
+            part, whole, sides, state, opened = [], [line], {"ours": [], "base": [], "theirs": []}, "ours", number
         elif state == "ours" and _BASE.fullmatch(bare):
             state = "base"
         elif state == "base" and _MIDDLE.fullmatch(bare):
             state = "theirs"
         elif state == "theirs" and _CLOSE.fullmatch(bare):
             ours, base, theirs = (b"".join(sides[name]) for name in ("ours", "base", "theirs"))
-            hunks.append(Sides(ours, base, theirs, opened))
+            hunks.append(Sides(ours, base, theirs, opened, b"".join(whole)))
             state = ""
         elif state:
             sides[state].append(line)
