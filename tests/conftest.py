@@ -32,7 +32,8 @@ def postgres() -> Iterator[Postgres]:
     server.close()
 
 
-async def _execute(url: str, statement: str) -> None:
+async def execute(url: str, statement: str) -> None:
+    """Run one statement on a PostgreSQL database."""
     import asyncpg  # type: ignore[import-untyped]
 
     connection = await asyncpg.connect(url)
@@ -48,7 +49,7 @@ async def _migrate(url: str) -> None:
 def postgres_url(postgres: Postgres) -> str:
     """The address of a database with the schema, emptied for each test that takes it by `store_url`."""
     url = postgres.url("graft")
-    asyncio.run(_execute(postgres.url("postgres"), "CREATE DATABASE graft"))
+    asyncio.run(execute(postgres.url("postgres"), "CREATE DATABASE graft"))
     asyncio.run(_migrate(url))
     return url
 
@@ -69,7 +70,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         shutil.copy(request.getfixturevalue("sqlite_template"), path)
         return f"sqlite:///{path}"
     url: str = request.getfixturevalue("postgres_url")
-    asyncio.run(_execute(url, f"TRUNCATE {', '.join(metadata.tables)}"))
+    asyncio.run(execute(url, f"TRUNCATE {', '.join(metadata.tables)}"))
     return url
 
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,7 +26,8 @@ from bot.clients.store import (
 from bot.clients.store.engine import connect
 from bot.clients.store.schema import metadata
 from bot.core.types import Disposition, LedgerEntry
-from tests.conftest import NOW
+from tests.conftest import NOW, execute
+from tests.servers import Postgres
 
 MINUTE = timedelta(minutes=1)
 
@@ -59,11 +61,20 @@ async def test_the_migrations_give_the_schema(store_url: str) -> None:
     await database.close()
 
 
-async def test_processes_that_start_at_once_migrate_once(tmp_path: Any) -> None:
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_processes_that_start_at_once_migrate_once(kind: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     url = f"sqlite:///{tmp_path / 'new' / 'graft.db'}"
-    for store in await asyncio.gather(*(Store.open(url) for _ in range(3))):
-        await store.ping()
-        await store.close()
+    if kind == "postgres":
+        server: Postgres = request.getfixturevalue("postgres")
+        asyncio.run(execute(server.url("postgres"), "CREATE DATABASE fresh"))
+        url = server.url("fresh")
+
+    async def open_three() -> None:
+        for store in await asyncio.gather(*(Store.open(url) for _ in range(3))):
+            await store.put_note(0, "", "k", 1, NOW)
+            await store.close()
+
+    asyncio.run(open_three())
 
 
 async def test_rows_outlive_the_process(store_url: str) -> None:
