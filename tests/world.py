@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
 from collections.abc import AsyncIterator, Iterator
@@ -17,7 +18,7 @@ from pydantic import SecretStr
 
 from bot.app import create_app
 from bot.app.runner import runner_routes
-from bot.clients.store import Job
+from bot.clients.store import Job, JobState
 from bot.context import Context, open_context
 from bot.sandbox.driver import Sandbox
 from bot.sandbox.sample import Sample, build
@@ -74,8 +75,6 @@ class World:
 
     async def jobs_failed(self) -> list[str]:
         """What went wrong, of all jobs that are not done."""
-        from bot.clients.store import JobState
-
         jobs: list[Job] = await self.context.store.jobs_in([JobState.WAITING, JobState.PARKED])
         return [f"{job.kind} {job.key}: {job.last_error}" for job in jobs if job.last_error]
 
@@ -93,7 +92,9 @@ class World:
 
 
 @asynccontextmanager
-async def world(root: Path, *, stage: int = 0, redis: str = "redis://127.0.0.1:1/0", **changes: Any) -> AsyncIterator[World]:
+async def world(
+    root: Path, *, stage: int = 0, redis: str = "redis://127.0.0.1:1/0", **changes: Any
+) -> AsyncIterator[World]:
     """The world, served; `changes` go into the bot's settings."""
     sample = build(root / "sample", stage=stage)
     door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
@@ -120,10 +121,8 @@ async def world(root: Path, *, stage: int = 0, redis: str = "redis://127.0.0.1:1
             context = replace(opened, now=clock)
             app = create_app(context, more=runner_routes(context))
             server = _Quiet(uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1))
-            import asyncio
-
             serving = asyncio.create_task(server.serve(sockets=[door]))
-            while not server.started:
+            while not server.started:  # noqa: ASYNC110 - uvicorn tells it by a flag
                 await asyncio.sleep(0.005)
             try:
                 yield World(sandbox, staged, sample, context, clock, url)

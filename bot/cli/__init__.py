@@ -27,8 +27,12 @@ COMMANDS: dict[str, tuple[str, str]] = {
 def build(arguments: list[str]) -> typer.Typer:
     """The Typer application with only what `arguments` call for; all names where they call for nothing known."""
     root = typer.Typer(
-        name="graft", no_args_is_help=True, add_completion=False, help="Keeps a downstream fork alive.",
-        pretty_exceptions_enable=False, rich_markup_mode="rich",
+        name="graft",
+        no_args_is_help=True,
+        add_completion=False,
+        help="Keeps a downstream fork alive.",
+        pretty_exceptions_enable=False,
+        rich_markup_mode="rich",
     )
     root.callback()(_root)
     called = next((word for word in arguments if not word.startswith("-")), None)

@@ -28,6 +28,7 @@ ingest:
   risk:
     - {name: llvm-bump, paths: ["cmake/llvm-*"], levels: [l1, l2, l3], areas: [core], toolchain: true}
     - {name: pipelining, paths: [tilec/passes/pipeline.py], levels: [l1, l2, l3], areas: [core]}
+    - {name: shared-memory, symbols: [SHARED_BYTES], levels: [l1], areas: [tlx]}
     - {name: layout-api, symbols: ["*_layout"], levels: [l1, l2], areas: [layouts, tlx]}
 
 areas:
