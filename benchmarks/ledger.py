@@ -66,9 +66,8 @@ def main() -> int:
         print(json.dumps(rows, indent=1))
         return 0
     for name in MARKERS:
-        print(
-            f"\n{name}\n{'day':12}{'days behind':>12}{'backlog':>9}{'unpicked':>10}{'picked':>8}{'reverted':>10}{'s':>7}"
-        )
+        heads = f"{'day':12}{'days behind':>12}{'backlog':>9}{'unpicked':>10}{'picked':>8}{'reverted':>10}{'s':>7}"
+        print(f"\n{name}\n{heads}")
         for row in (row for row in rows if row["markers"] == name):
             print(
                 f"{row['day']:12}{row['days_behind']:>12}{row['backlog']:>9}{row['unpicked']:>10}"

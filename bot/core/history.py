@@ -172,25 +172,34 @@ class _Reader:
     def _read_message(self, commit: Commit) -> Trailers:
         """Note what the message carries; return what it says only because a picked commit's own message says it."""
         found = self.texts[commit.sha]
-        mentions = Counter(pick_mentions(commit.message, self.markers))
-        quelled = Counter(pick_mentions(revive(commit.message), self.markers)) - mentions
-        known = {name: full for name in mentions if (full := self.upstream_names.find(name))}
+        if not found.picks:
+            return Trailers()
+        known = {name: full for name in found.picks if (full := self.upstream_names.find(name))}
         theirs = [parse(self.upstream[full].message, self.markers) for full in known.values()]
-        for full in known.values():
-            own = Counter(pick_mentions(self.upstream[full].message, self.markers))
-            for name in own:
-                if name in known and known[name] != full:
-                    mentions[name] -= max(0, own[name] - quelled[name])
+        quoted = self._quoted(commit.message, known) if any(text.picks for text in theirs) else frozenset()
         for name, full in known.items():
-            if mentions[name] > 0:
+            if name not in quoted:
                 self._carry(full, commit.sha, found.batches)
-        missing = [name for name in found.picks if name not in known]
+        missing = [name for name in found.picks if name not in known and name not in quoted]
         self._read_unknown(commit.sha, missing, found)
         return Trailers(
             reverts=tuple(sha for text in theirs for sha in text.reverts),
             reverted_pulls=tuple(pull for text in theirs for pull in text.reverted_pulls),
             reverted_identities=tuple(name for text in theirs for name in text.reverted_identities),
         )
+
+    def _quoted(self, message: str, known: Mapping[str, str]) -> frozenset[str]:
+        """The names that stand in a message only because the message of a picked commit holds them.
+
+        Graft breaks those when it writes a pick, git does not: what is broken was not counted in the first place.
+        """
+        mentions = Counter(pick_mentions(message, self.markers))
+        broken = Counter(pick_mentions(revive(message), self.markers)) - mentions
+        for full in known.values():
+            for name, count in Counter(pick_mentions(self.upstream[full].message, self.markers)).items():
+                if known.get(name) != full:
+                    mentions[name] -= max(0, count - broken[name])
+        return frozenset(name for name, count in mentions.items() if count <= 0)
 
     def _read_unknown(self, sha: str, missing: Sequence[str], found: Trailers) -> None:
         """Upstream rewrote its history, or the commit is a branch's: then the pull request number may still name it."""

@@ -97,6 +97,12 @@ def parse(text: str, markers: Sequence[str] = ()) -> Trailers:
 
     Case, line ends and white space do not matter; one text may record any number of picks (a squash does).
     """
+    return _parse(text, tuple(markers))
+
+
+# a plan reads the same messages twice, a worker every half hour
+@lru_cache(maxsize=8192)
+def _parse(text: str, markers: tuple[str, ...]) -> Trailers:
     text = _unix(text)
     return Trailers(
         picks=_once(pick_mentions(text, markers)),

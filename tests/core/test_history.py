@@ -123,6 +123,10 @@ def test_upstreams_own_trailers_do_not_speak_for_the_fork() -> None:
     theirs = u(9, f"Reland\n\n(cherry picked from commit {U[0].sha})")
     by_git = f(1, f"{theirs.message}\n(cherry picked from commit {theirs.sha})")
     assert standing(reading([*U, theirs], [by_git])) == {theirs.sha}
+    assert reading([*U, theirs], [by_git]).unknown == ()
+    backport = u(8, f"Backport\n\n(cherry picked from commit {'d' * 40})")
+    picked = reading([backport], [f(1, f"{backport.message}\n(cherry picked from commit {backport.sha})")])
+    assert (standing(picked), picked.unknown) == ({backport.sha}, ())
     by_graft = f(2, pick_message(theirs, upstream_repository="o/r", pr=9, batch="k"))
     assert standing(reading([*U, theirs], [by_graft])) == {theirs.sha}
     both = f(3, f"{pick(3, U[0]).message}\n\n{by_graft.message}")
