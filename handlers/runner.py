@@ -30,10 +30,10 @@ from bot.core.validation import (
     Subject,
     check_manifest,
     conclude,
+    has_canary,
 )
 
 LOG_LIMIT = 16 * 1024 * 1024
-_OWN_CANARY = frozenset({"pytest", "lit", "kernels"})
 _ELSEWHERE_FOR = timedelta(minutes=2)
 _ALIVE = timedelta(minutes=5)
 
@@ -186,7 +186,7 @@ def judge_report(run: Run, request: RunRequest, body: bytes, *, runner: Runner) 
         return _invalid(run, request, runner, "the report is about something else than the run that was leased")
     manifest = check_manifest(expected=request.expected, skipped_before=request.skipped_before, tests=said.tests)
     canary = said.manifest.canary
-    if canary is None and (said.harness in _OWN_CANARY or request.suite.canary is not None):
+    if canary is None and has_canary(request.suite):
         canary = False
     manifest = manifest.model_copy(update={"canary": canary})
     outcome, why = conclude(

@@ -270,6 +270,22 @@ def check_manifest(
     )
 
 
+def has_canary(suite: Suite) -> bool:
+    """Whether a run of the suite has a canary: its harness adds one, or the suite names one of its own.
+
+    lit called by a build tool takes no further path, so only lit called directly gets one added.
+    """
+    if suite.canary is not None or suite.harness in ("pytest", "kernels"):
+        return True
+    return suite.harness == "lit" and calls_lit(suite.run)
+
+
+def calls_lit(run: tuple[str, ...]) -> bool:
+    """Whether a command is lit itself."""
+    names = {word.rpartition("/")[2] for word in run}
+    return bool(names & {"lit", "lit.py", "llvm-lit", "lit.main"})
+
+
 def is_canary(test: str, canary: str) -> bool:
     """Whether the test is the declared canary: the very id, or one that ends with it after a separator."""
     return test == canary or test.endswith(("::" + canary, "." + canary, "/" + canary, " " + canary))

@@ -6,13 +6,14 @@ import shlex
 from pathlib import Path
 
 from bot.core.reports import ParsedReport, parse_json, parse_xml
+from bot.core.validation import calls_lit
 from runners.harnesses import Collected, HarnessError, Place, Start, by_report
 from runners.process import Ended
 
 CANARY = "graft-canary :: canary.txt"
 _CONFIG = """import lit.formats
 config.name = "graft-canary"
-config.test_format = lit.formats.ShTest(True)
+config.test_format = lit.formats.ShTest()
 config.suffixes = [".txt"]
 """
 
@@ -28,28 +29,23 @@ class Lit:
         canary.mkdir(parents=True, exist_ok=True)
         (canary / "lit.cfg").write_text(_CONFIG)
         (canary / "canary.txt").write_text("RUN: false\n")
-        options = [
-            "-o", str(place.results / "lit.json"),
-            "--xunit-xml-output", str(place.results / "lit.xml"),
-        ]  # fmt: skip
-        if any(Path(word).name in ("lit", "lit.py", "llvm-lit") for word in place.suite.run) or _module(place):
-            return Start((*place.suite.run, *options, str(canary)))
-        return Start(place.suite.run, {"LIT_OPTS": shlex.join([*options, str(canary)])})
+        options = ["-o", str(place.results / "lit.json"), "--xunit-xml-output", str(place.results / "lit.xml")]
+        run = place.suite.run
+        if calls_lit(run):
+            # argparse takes all paths in one row: options go before the user's own, the canary behind them
+            at = next(index for index, word in enumerate(run) if calls_lit((word,))) + 1
+            return Start((*run[:at], *options, *run[at:], str(canary)))
+        return Start(run, {"LIT_OPTS": shlex.join(options)})
 
     def collect(self, place: Place, ended: Ended) -> Collected:
         """Results of the JSON file, of the xunit file where that is broken."""
         report = _read(place.results / "lit.json", place.results / "lit.xml")
         found = by_report(place, ended, report, name="lit.json")
-        canary = place.suite.canary or CANARY
+        canary = place.suite.canary or (CANARY if calls_lit(place.suite.run) else None)
         return Collected(found.outcome, found.reason, found.tests, canary=canary)
 
 
 HARNESS = Lit()
-
-
-def _module(place: Place) -> bool:
-    run = place.suite.run
-    return any(run[index : index + 2] == ("-m", "lit.main") for index in range(len(run)))
 
 
 def _read(json_file: Path, xml_file: Path) -> ParsedReport | None:
