@@ -1,4 +1,4 @@
-"""The sample pair on the sandbox: people, teams, both repositories, the App, and a main branch that the gate protects."""
+"""The sample pair on the sandbox: people, teams, both repositories, the App, a main branch that the gate protects."""
 
 from __future__ import annotations
 
