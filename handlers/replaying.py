@@ -103,12 +103,16 @@ class Past:
 
         return any(until(c.sha) and not until(c.reverted_by) for c in self._history.carriers.get(upstream, ()))
 
-    def revert_at(self, upstream: str, fork_parent: str) -> RevertFacts | None:
-        """What is known of a revert on that day."""
+    def revert_at(self, upstream: str, fork_parent: str, trial: Trial) -> RevertFacts | None:
+        """What is known of a revert on that day.
+
+        One that merges, and changes something, takes back what is there, whether or not the fork recorded it.
+        """
         link = self.links.get(upstream)
         if link is None:
             return None
-        missing = tuple(target for target in link.targets if not self.landed_at(target, fork_parent))
+        there = trial.kind == "clean"
+        missing = tuple(t for t in link.targets if not there and not self.landed_at(t, fork_parent))
         return RevertFacts(link.targets, missing, known=bool(link.targets), partial=link.partial)
 
 
@@ -140,7 +144,7 @@ def decide(
             divergence=divergence,
             trial=trial,
             ingest=config.ingest if config else None,
-            revert=past.revert_at(question.upstream, question.fork_parent),
+            revert=past.revert_at(question.upstream, question.fork_parent, trial),
             upstream_words=theirs.of(commit.parents[0]).keys() if commit.parents else None,
         )
         yield Decided(

@@ -13,7 +13,7 @@ from itertools import pairwise
 from math import expm1
 
 _BASE = "base"
-_PRIOR_SHAPE = 1.5  # of a gamma distribution: its mode is where a weight lies of which nothing is known
+_PRIOR_SHAPE = 2.5  # of a gamma distribution: its mode is where a weight lies of which nothing is known
 _PRIOR_MODE = 0.02
 _SWEEPS = 200
 _STEPS = 3

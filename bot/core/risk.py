@@ -12,7 +12,7 @@ from math import exp
 
 from bot.core.config import Ingest
 from bot.core.divergence import Divergence
-from bot.core.footprint import Footprint
+from bot.core.footprint import Footprint, Language
 from bot.core.paths import matches, matches_name
 from bot.core.signals import signals, toolchain_pins
 from bot.core.types import Reason, ReasonKind, Verdict
@@ -20,7 +20,7 @@ from bot.core.weights import BASE, SAFE_BELOW, WATCH_BELOW, WEIGHTS
 
 _CERTAIN = 1.0
 _STRONG = 0.9
-_NEVER_SAFE = 0.15  # what can't be read, or is too large to be, is never called safe
+_NEVER_SAFE = 0.07  # what can't be read, or is too large to be, is never called safe
 _SHOWN = 5
 
 
@@ -160,11 +160,23 @@ def _leaning(
         brought = sorted({*brought, *(name for name in missing if name in upstream_words)})
     paths = sorted(p for p in footprint.paths if p in unlanded.paths)
     if brought or paths:
-        evidence = [f"{name} ({unlanded.symbols[name][:12]})" if name in unlanded.symbols else name for name in brought]
+        known = unlanded.symbols
+        evidence = [f"{name} ({known[name][:12]})" if name in known else name for name in sorted(brought)]
         evidence += [f"{path} ({unlanded.paths[path][:12]})" for path in paths]
         yield Reason(
             ReasonKind.LEANS_ON_UNLANDED, "uses what the fork has not landed", tuple(evidence[:_SHOWN]), _STRONG
         )
+
+
+def _names_in_code(footprint: Footprint) -> frozenset[str]:
+    """What the commit newly refers to that can be a name: no word of a text, and in MLIR, whose comments count, an op."""
+    return frozenset(
+        name
+        for file in footprint.files
+        if file.language is not Language.OTHER
+        for name in file.refers
+        if file.language is not Language.MLIR or "." in name
+    )
 
 
 def _unreadable(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass
+from keyword import kwlist
 from math import log2
 
 from bot.core.divergence import Divergence, FileDivergence
@@ -15,7 +16,14 @@ _SHOWN = 5
 _COMMON = 0.02  # a name in more than this share of the fork's files says nothing of who uses what
 _RARE = 12  # … but one in no more files than this is never common
 _SHORTEST = 3  # letters; a shorter name is a local variable's
-_SMALL = 40  # changed lines up to which a commit's size is no signal
+_FEW_PLACES = 4  # up to which the number of hunks is no signal
+_KEYWORDS = frozenset(kwlist) | {
+    "auto", "bool", "case", "char", "const", "constexpr", "default", "delete", "double", "enum", "explicit",
+    "extern", "float", "foreach", "inline", "int", "long", "namespace", "new", "nullptr", "operator", "override",
+    "private", "protected", "public", "return", "short", "signed", "sizeof", "static", "static_cast", "std",
+    "string", "struct", "switch", "template", "this", "typedef", "typename", "union", "unsigned", "using", "virtual",
+    "void", "def",
+}  # fmt: skip
 _PIN = re.compile(
     r"(^|/)[^/]*(llvm|toolchain|nvidia|cuda|rocm|hip|clang|gcc|rust|sysroot|compiler)[^/]*"
     r"(hash|version|revision|rev|pin|tag|commit)s?[^/]*$|(^|/)rust-toolchain(\.toml)?$",
@@ -36,7 +44,7 @@ class Signal:
 
 def signals(footprint: Footprint, divergence: Divergence) -> tuple[Signal, ...]:
     """The signals of a commit whose weight is learned from history, in the order of their names."""
-    found = [*_by_file(footprint, divergence), *_by_name(footprint, divergence), *_by_extent(footprint)]
+    found = [*_by_file(footprint, divergence), *_by_name(footprint, divergence), *_by_extent(footprint, divergence)]
     return tuple(sorted(found, key=lambda signal: signal.name))
 
 
@@ -48,7 +56,7 @@ def toolchain_pins(paths: Iterable[str]) -> tuple[str, ...]:
 def specific(name: str, divergence: Divergence) -> bool:
     """True where a name is rare enough in the fork for its uses to mean the same thing."""
     short = name.rpartition(".")[2]
-    if len(short) < _SHORTEST or (short.startswith("__") and short.endswith("__")):
+    if len(short) < _SHORTEST or short in _KEYWORDS or (short.startswith("__") and short.endswith("__")):
         return False
     return divergence.files_with(name) <= max(_RARE, _COMMON * divergence.size)
 
@@ -118,28 +126,38 @@ def _by_name(footprint: Footprint, divergence: Divergence) -> Iterator[Signal]:
     if bodies:
         text = "changes the behaviour of what the fork's own code uses"
         yield _signal("used_body", ReasonKind.CHANGES_USED_SYMBOL, text, _used(bodies, divergence), len(bodies))
-    code = frozenset().union(*(f.refers for f in footprint.files if not is_test(f.path)))
-    refers = sorted(n for n in code if divergence.resigned(n) and specific(n, divergence))
-    if refers:
-        where = [f"{name} ({divergence.resigned(name)[0]})" for name in refers]
-        text = "newly refers to what has another signature in the fork"
-        yield _signal("refers_signature", ReasonKind.REFERS_FORKED_SYMBOL, text, where, len(refers))
+    referred = sorted(name for name in footprint.referred if divergence.changed(name) and specific(name, divergence))
+    signatures = [name for name in referred if divergence.resigned(name)]
+    for name, text, names in (
+        ("refers_changed", "newly refers to what the fork has changed", referred),
+        ("refers_signature", "newly refers to what has another signature in the fork", signatures),
+    ):
+        if names:
+            where = [f"{symbol} ({divergence.changed(symbol)[0]})" for symbol in names]
+            yield _signal(name, ReasonKind.REFERS_FORKED_SYMBOL, text, where, len(names))
 
 
-def _by_extent(footprint: Footprint) -> Iterator[Signal]:
+def _by_extent(footprint: Footprint, divergence: Divergence) -> Iterator[Signal]:
     tests = sorted(f.path for f in footprint.files if is_test(f.path) and f.status != "D")
     if tests:
         text = "comes with tests that have never run on the fork"
         yield _signal("tests", ReasonKind.TESTED_BEHAVIOUR, text, tests)
-    lines = sum(hunk.old_lines + hunk.new_lines for f in footprint.files for hunk in f.hunks)
-    if lines > _SMALL:
-        yield Signal(
-            "extent",
-            ReasonKind.EXTENT,
-            f"changes {lines} lines in {len(footprint.files)} files",
-            (),
-            log2(lines / _SMALL),
-        )
+    folders = {_folder(file.path) for file in footprint.files}
+    changed = (path for path, file in divergence.files.items() if file.kind == "changed")
+    near = sorted(path for path in changed if _folder(path) in folders)
+    if near:
+        text = f"works in folders in which the fork has changed {len(near)} files"
+        yield _signal("neighbours", ReasonKind.FORKED_FILE, text, near)
+    files = len(footprint.files)
+    if files > 1:
+        yield Signal("files", ReasonKind.EXTENT, f"touches {files} files", (), log2(files))
+    places = sum(len(file.hunks) for file in footprint.files)
+    if places > _FEW_PLACES:
+        yield Signal("places", ReasonKind.EXTENT, f"changes {places} places", (), log2(places / _FEW_PLACES))
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _of(file: FileFootprint, files: Mapping[str, FileDivergence]) -> FileDivergence | None:

@@ -1,30 +1,36 @@
 """How much each signal weighs: learned from picks that maintainers really landed, by `graft replay --fit`.
 
 A weight is a hazard: signals of sizes s with weights w leave a pick unchanged with the chance exp(-(BASE + Σ w·s)).
+Learned from the 464 picks into facebookexperimental/triton (2025-10 to 2026-04) that merge without a conflict, of which
+433 landed unchanged. Judged by weights that have not seen them, 98 % of the least likely changed 55 % landed unchanged,
+and 96 % of the least likely changed 92 %.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-BASE = 0.005
+BASE = 0.0064
 """The hazard of a commit that no signal speaks against."""
 
 WEIGHTS: Mapping[str, float] = {
-    "extent": 0.004,
-    "forked_file": 0.02,
-    "forked_test": 0.04,
-    "refers_signature": 0.02,
-    "same_symbol": 0.02,
-    "same_top": 0.05,
-    "tests": 0.02,
-    "used_body": 0.005,
-    "used_gone": 0.05,
-    "used_signature": 0.04,
+    "files": 0.008,
+    "forked_file": 0.0096,
+    "forked_test": 0.0199,
+    "neighbours": 0.0044,
+    "places": 0.0091,
+    "refers_changed": 0.0219,
+    "refers_signature": 0.0307,
+    "same_symbol": 0.0126,
+    "same_top": 0.0185,
+    "tests": 0.015,
+    "used_body": 0.015,
+    "used_gone": 0.0216,
+    "used_signature": 0.02,
 }
 
-SAFE_BELOW = 0.06
+SAFE_BELOW = 0.068
 """A chance of work by hand below this is `safe`."""
 
-WATCH_BELOW = 0.25
+WATCH_BELOW = 0.17
 """Below this it is `watch`, from here on `risky`."""
