@@ -19,6 +19,7 @@ from bot.core.reverts import revert_links
 from bot.core.risk import Trial
 from bot.core.trailers import pull_number
 from bot.core.types import Commit, Disposition, Ledger, LedgerEntry, Plan, Reason, ReasonKind, Verdict
+from handlers.outlining import outlines
 from handlers.proving import Proof, prove
 from handlers.surveying import UpstreamVersions, footprints, survey
 
@@ -185,16 +186,19 @@ def _plan(
     tried = [commit.sha for commit in pending if not skipped_by_rule(paths[commit.sha], ingest)]
     clock.lap("history")
     with ThreadPoolExecutor(1) as pool:
-        reading = pool.submit(_read, Git(git.path), span, tail, cache, progress)
+        whole = [commit for commit in tail if undecided(entries[commit.sha]) or _absent(entries[commit.sha])]
+        reading = pool.submit(_read, Git(git.path), span, whole, cache, progress)
         results: dict[str, PickResult] = {}
         for result in git.picks(tried, span.fork_tip, keep_deleted=keep):
             results[result.commit] = result
             if progress is not None:
                 progress("trial picks", len(results), len(tried))
         clock.lap("trial picks")
-        found, divergence = reading.result()
+        read, divergence = reading.result()
+    drawn = outlines(git, tail)
+    found = {**drawn, **read}
     clock.lap("footprints and divergence")
-    below = textual(found[commit.sha] for commit in tail)
+    below = textual(drawn[commit.sha] for commit in tail)
     pending_shas = frozenset(commit.sha for commit in pending)
     numbers = {number: c.sha for c in span.upstream if (number := pull_number(c.message)) is not None}
     around = Surroundings(

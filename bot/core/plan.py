@@ -76,7 +76,10 @@ def skipped_by_rule(paths: Collection[str], ingest: Ingest) -> bool:
 
 
 _OUT = 0.9
+_STRONG = 0.5
+_DOUBTS = 0.4
 _NEAR = 0.06
+"""What is near those that stay out weighs this: shown, never summed up."""
 
 
 class _Place(Enum):
@@ -136,7 +139,7 @@ class _Planner:
         needs = self._needs(candidate)
         self.needs[sha] = frozenset(needs)
         reasons = self._reasons(candidate, needs)
-        verdict = risk.verdict(reasons, candidate.trial)
+        verdict = _verdict(reasons, candidate.trial)
         out = [need for need in needs if self.place.get(need) is not _Place.BUNDLE]
         mates = [need for need in out if self.place.get(need) is _Place.CHAIN]
         moved = self.around.moved.get(sha)
@@ -249,7 +252,7 @@ class _Planner:
             extra.append(self.around.moved[sha][0])
         if candidate.kept_deleted:
             text = "also changes files that the fork deleted, which stay deleted"
-            extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted[:5], 0.2))
+            extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted[:5], _NEAR))
         if not extra:
             return found
         kept = [reason for reason in found if reason.kind is not ReasonKind.INDEPENDENT]
@@ -301,7 +304,7 @@ class _Planner:
             unlanded=risk.Unlanded(),
             revert=None,
         )
-        return risk.verdict(alone, Trial("clean")) not in {Verdict.RISKY, Verdict.CONFLICT}
+        return _verdict(alone, Trial("clean")) not in {Verdict.RISKY, Verdict.CONFLICT}
 
     def _family(self, sha: str) -> frozenset[str]:
         return self.families.get(sha, frozenset())
@@ -314,7 +317,7 @@ class _Planner:
 
     def _chain(self, candidate: Candidate, place: _Place, mates: Iterable[str], reasons: tuple[Reason, ...]) -> None:
         sha = candidate.commit.sha
-        self._put(candidate, place, _barred(risk.verdict(reasons, candidate.trial)), reasons)
+        self._put(candidate, place, _barred(_verdict(reasons, candidate.trial)), reasons)
         self.groups.add(sha)
         self.groups.join([sha, *mates])
         self._stays(candidate.footprint)
@@ -335,6 +338,22 @@ class _Planner:
 
     def _at(self, place: _Place) -> tuple[PlannedCommit, ...]:
         return tuple(planned for sha, planned in self.planned.items() if self.place[sha] is place)
+
+
+def _verdict(reasons: Sequence[Reason], trial: Trial) -> Verdict:
+    """What the reasons come to. Mere nearness to what stays out makes a commit worth watching, and never more.
+
+    A commit that is clean and leans on nothing that is missing, with no strong reason against it, is one to watch: many
+    small doubts alone make a chain of it only where they come to more than _DOUBTS.
+    """
+    counted = [reason for reason in reasons if reason.weight != _NEAR]
+    verdict = risk.verdict(counted, trial)
+    if verdict is Verdict.SAFE and len(counted) < len(reasons):
+        return Verdict.WATCH
+    strong = any(reason.weight >= _STRONG for reason in counted)
+    if verdict is Verdict.RISKY and not strong and risk.chance_of_hand_work(counted) < _DOUBTS:
+        return Verdict.WATCH
+    return verdict
 
 
 def _barred(verdict: Verdict) -> Verdict:

@@ -12,6 +12,7 @@ from typing import Self
 from bot.clients.git import loose
 from bot.clients.git.batch import Objects
 from bot.clients.git.errors import GitError, ObjectMissing, fetch_error, push_error
+from bot.clients.git.patches import Section, parse_patches
 from bot.clients.git.picks import Labels, Merge, Merger
 from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, credentials, environment, roomy_folder, run, text
 from bot.clients.git.values import (
@@ -268,6 +269,13 @@ class Git:
                 field = field[82:]
             fields.append(field)
         return {commit.sha: parse_raw(found.get(pair, [])) for commit, pair in zip(commits, pairs, strict=True)}
+
+    def patches_of(self, commits: Sequence[Commit]) -> dict[str, list[Section]]:
+        """The changed line ranges of each commit against its first parent, by file in the order of `changes_of`."""
+        pairs = [(self._parent_tree(commit), commit.tree) for commit in commits]
+        stdin = "".join(f"{old} {new}\n" for old, new in dict.fromkeys(pairs)).encode()
+        found = parse_patches(self._run(["diff-tree", "--stdin", "-r", "-p", "-U0", *_RENAMES], stdin=stdin))
+        return {commit.sha: found.get(pair, []) for commit, pair in zip(commits, pairs, strict=True)}
 
     def diff(self, old: str, new: str, paths: Sequence[str] = (), *, context: int = 3) -> str:
         """The difference as a patch, `context` lines around each hunk; bytes that are no UTF-8 become surrogates."""
