@@ -88,18 +88,26 @@ class _Job:
 
 
 def suites_of(checkout: Path, level: Level, names: list[str]) -> tuple[Suite, ...]:
-    """The level's suites by the checkout's own file; raises ValueError with what to mend."""
+    """The level's suites by the checkout's own file; the named ones may be Graft's own too.
+
+    Raises ValueError with what to mend.
+    """
     from bot.core.config import load
+    from runners.suites import BUILTIN
 
     path = checkout / ".github" / "graft.yml"
     try:
         text = path.read_text("utf-8")
     except OSError as error:
+        if names and set(names) <= set(BUILTIN):
+            return tuple(BUILTIN[name] for name in names)
         raise ValueError(f"{path}: can't be read ({error.strerror}): it names the suites of each level") from error
     suites = load(text).validation.of(level)
+    own = {suite.suite for suite in suites}
+    suites += tuple(BUILTIN[name] for name in dict.fromkeys(names) if name not in own and name in BUILTIN)
     unknown = sorted(set(names) - {suite.suite for suite in suites})
     if unknown:
-        known = ", ".join(suite.suite for suite in suites) or "none"
+        known = ", ".join((*own, *BUILTIN))
         raise ValueError(f"{path}: {level.value} has no suite {', '.join(unknown)}; it has {known}")
     chosen = tuple(suite for suite in suites if (not names and not suite.manual) or suite.suite in names)
     if not chosen:
