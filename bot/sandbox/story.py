@@ -220,11 +220,9 @@ class Story:
         return run if run is not None and (conclusion is None or run.conclusion == conclusion) else None
 
     def _settled(self, issue: Issue) -> bool:
-        """True where L1 is over and the gate has taken note of it."""
+        """True where the gate has taken note that no run is on its way."""
         run = self.checks(issue).get(GATE)
-        return (run is not None and run.status == "completed") or (
-            run is not None and "l1" not in (run.title or "").lower()
-        )
+        return run is not None and run.status == "completed" and "(attempt" not in f"{run.title}{run.text}"
 
     def gate(self, issue: Issue) -> dict[str, str]:
         """What the gate says of a pull request's head: decision and reason."""
