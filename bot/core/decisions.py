@@ -19,9 +19,14 @@ _WORDS = {
     Disposition.EMPTY: "Empty",
     Disposition.PENDING: "Pending",
 }
-_DISPOSITIONS = {word.lower(): disposition for disposition, word in _WORDS.items()}
+PASSED_OVER = "history"
+"""What `by` says of a deferral that nobody decided: later commits landed without this one."""
+_HELD = "Held"
+_DISPOSITIONS = {word.lower(): disposition for disposition, word in _WORDS.items()} | {
+    _HELD.lower(): Disposition.DEFERRED
+}
 _LINE = re.compile(
-    r"^[ \t>*-]*graft-(deferred|skipped|wont-port|empty|pending)[ \t]*:[ \t]*([0-9a-f]{7,64})\b"
+    r"^[ \t>*-]*graft-(deferred|held|skipped|wont-port|empty|pending)[ \t]*:[ \t]*([0-9a-f]{7,64})\b"
     r"(?:[ \t]+owner=@?\u200b?([\w./-]+))?[ \t]*(.*?)[ \t\r]*$",
     re.IGNORECASE | re.MULTILINE,
 )
@@ -30,6 +35,7 @@ _LINE = re.compile(
 def decision_line(entry: LedgerEntry) -> str:
     """One line that `read_decisions` reads back: disposition, commit, owner, reason; inert on GitHub.
 
+    A deferral by PASSED_OVER is written as held.
     Raises ValueError for what git itself records (picked, reverted).
     """
     if entry.disposition not in _WORDS:
@@ -38,7 +44,9 @@ def decision_line(entry: LedgerEntry) -> str:
     reason = " ".join(entry.reason.split())
     if not owner and re.match(r"owner=", reason, re.IGNORECASE):
         reason = f"- {reason}"
-    return f"Graft-{_WORDS[entry.disposition]}: {entry.sha}{owner} {inert(reason)}".rstrip()
+    held = entry.disposition is Disposition.DEFERRED and entry.by == PASSED_OVER
+    word = _HELD if held else _WORDS[entry.disposition]
+    return f"Graft-{word}: {entry.sha}{owner} {inert(reason)}".rstrip()
 
 
 def read_decisions(text: str, *, by: str) -> tuple[LedgerEntry, ...]:
@@ -47,7 +55,7 @@ def read_decisions(text: str, *, by: str) -> tuple[LedgerEntry, ...]:
         LedgerEntry(
             sha=match[2].lower(),
             disposition=_DISPOSITIONS[match[1].lower()],
-            by=by,
+            by=PASSED_OVER if match[1].lower() == _HELD.lower() else by,
             reason=revive(match[4]),
             owner=match[3],
         )

@@ -12,8 +12,8 @@ Why this rule: facebookexperimental/triton picks in upstream order with holes, b
 to 25 picked, and with some forty isolated picks up to 600 commits ahead. The rule gives 162 Days Behind on 2026-03-01
 and 51 on 2026-08-15, as that fork reports of itself (162 in March, 50 in August), and the same within four days for
 every stretch of 10 to 30. Graft's own picks are left out because bundles land out of order: a dense stretch of them
-says nothing of what lies before. What was reverted still counts as picked here, so that a revert never moves the
-frontier back.
+says nothing of what lies before; their bodies name what they pass over (`Graft-Held:`). What was reverted still counts
+as picked here, so that a revert never moves the frontier back.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from bot.core.decisions import read_decisions
+from bot.core.decisions import PASSED_OVER, read_decisions
 from bot.core.history import History, LandedPullRequest, Names, read_history
 from bot.core.types import Commit, Disposition, Hole, Ledger, LedgerEntry, Metrics
 
@@ -134,8 +134,13 @@ def ledger_of(
 
 def _latest(upstream: Sequence[Commit], decisions: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
     names = Names(commit.sha for commit in upstream)
-    found = ((names.find(entry.sha.lower()), entry) for entry in decisions)
-    return {sha: entry for sha, entry in found if sha is not None}
+    latest: dict[str, LedgerEntry] = {}
+    for entry in decisions:
+        sha = names.find(entry.sha.lower())
+        if sha is None or (entry.by == PASSED_OVER and latest.get(sha, entry).by != PASSED_OVER):
+            continue  # what was merely passed over takes back no decision
+        latest[sha] = entry
+    return latest
 
 
 def _entry(
@@ -183,7 +188,7 @@ def _passed_over(upstream: Sequence[Commit], history: History) -> int:
 
 def _deferred_by_history(entry: LedgerEntry, reached: Commit) -> LedgerEntry:
     reason = f"passed over without a record: later commits were picked, up to {reached.sha[:12]}"
-    return replace(entry, disposition=Disposition.DEFERRED, by="history", reason=reason)
+    return replace(entry, disposition=Disposition.DEFERRED, by=PASSED_OVER, reason=reason)
 
 
 def _owned(entry: LedgerEntry, owners: Mapping[str, str], default_owner: str | None) -> LedgerEntry:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.core.decisions import decision_line
+from bot.core.decisions import PASSED_OVER, decision_line
 from bot.core.ledger import DENSE, STRETCH, LandedPullRequest, dispositions
 from bot.core.trailers import pick_message
 from bot.core.types import Commit, Disposition, Ledger, LedgerEntry
@@ -160,6 +160,19 @@ def test_decisions_are_read_from_bodies_that_landed() -> None:
     overruled = read([squash], pull_requests=[pull], decisions=[decide(2, Disposition.WONT_PORT)])
     assert of(overruled, 2).disposition is Disposition.WONT_PORT
     assert read([squash], pull_requests=[LandedPullRequest(7, "0" * 40, "t", body, "h", 0)]).pin == u(1).sha
+
+
+def test_what_a_bundle_passes_over_is_triaged_and_takes_back_no_decision() -> None:
+    squash = f(1, "Bundle (#7)")
+    held = [LedgerEntry(u(day).sha, Disposition.DEFERRED, by=PASSED_OVER, reason="waits for 1") for day in (2, 3)]
+    body = f"(cherry picked from commit {u(1).sha})\n(cherry picked from commit {u(4).sha})\n"
+    body += "".join(f"- {decision_line(entry)}\n" for entry in held)
+    pull = LandedPullRequest(7, squash.sha, "t", body, "graft/bundle/k", 0)
+    ledger = read([squash], pull_requests=[pull])
+    assert (ledger.frontier, ledger.metrics.backlog) == (u(4).sha, 2)
+    assert [(hole.reason, of(ledger, 2).by) for hole in ledger.holes] == [("waits for 1", PASSED_OVER)] * 2
+    note = f(0, decision_line(decide(3, Disposition.WONT_PORT, "our own")))
+    assert of(read([note, squash], pull_requests=[pull]), 3).disposition is Disposition.WONT_PORT
 
 
 def test_a_first_reading_of_a_fork_that_picked_in_order_with_holes() -> None:
