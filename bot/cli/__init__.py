@@ -10,7 +10,7 @@ import typer
 # name: (module, what it does); the module holds `command` (a function) or `app` (a Typer with sub-commands)
 COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("bot.cli.demo", "Run the whole loop on this machine, in an embedded world."),
-    "serve": ("bot.cli.serve", "Serve the webhook, the runners' endpoint and the pages."),
+    "serve": ("bot.cli.serve", "Serve the webhook and the runners' endpoint."),
     "worker": ("bot.cli.worker", "Work off what the webhooks and the schedule ask for."),
     "runner": ("bot.cli.runner", "Take validation work from a queue and report on it."),
     "plan": ("bot.cli.plan", "Say which upstream commits are safe, which belong together, and why."),
