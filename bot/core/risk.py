@@ -155,9 +155,10 @@ def _leaning(
 ) -> Iterator[Reason]:
     words, defined = divergence.words, footprint.defined
     missing = [name for name in footprint.referred if name not in words and name not in defined]
-    brought = sorted(name for name in missing if name in unlanded.symbols)
+    brought = {name for name in missing if name in unlanded.symbols}
     if upstream_words is not None:
-        brought = sorted({*brought, *(name for name in missing if name in upstream_words)})
+        code = _names_in_code(footprint)
+        brought.update(name for name in missing if name in code and name in upstream_words)
     paths = sorted(p for p in footprint.paths if p in unlanded.paths)
     if brought or paths:
         known = unlanded.symbols
@@ -169,7 +170,7 @@ def _leaning(
 
 
 def _names_in_code(footprint: Footprint) -> frozenset[str]:
-    """What the commit newly refers to that can be a name: no word of a text, and in MLIR, whose comments count, an op."""
+    """What the commit newly refers to that can be a name: no word of a text; in MLIR, whose comments count, an op."""
     return frozenset(
         name
         for file in footprint.files

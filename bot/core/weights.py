@@ -29,8 +29,8 @@ WEIGHTS: Mapping[str, float] = {
     "used_signature": 0.02,
 }
 
-SAFE_BELOW = 0.068
+SAFE_BELOW = 0.0727
 """A chance of work by hand below this is `safe`."""
 
-WATCH_BELOW = 0.17
+WATCH_BELOW = 0.175
 """Below this it is `watch`, from here on `risky`."""
