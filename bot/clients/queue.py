@@ -104,12 +104,16 @@ async def listen(url: str, on_wake: Callable[[], Awaitable[None]], *, poll_secon
     """Call `on_wake` for every wake-up, for ever. arq's worker ends when Redis restarts: it is started again."""
     while True:
         redis = _connect(url, 5)
+        worker = _worker(redis, on_wake, poll_seconds)
         try:
             await redis.ping()
-            await _worker(redis, on_wake, poll_seconds).async_run()
+            await worker.async_run()
         except (RedisError, OSError) as error:
             _log.warning("Redis is away, work is found by looking: %s", error)
         finally:
+            for task in worker.tasks.values():
+                task.cancel()
+            await asyncio.gather(*worker.tasks.values(), return_exceptions=True)
             await redis.aclose(close_connection_pool=True)
         await asyncio.sleep(_PAUSE)
 
