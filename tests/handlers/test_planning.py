@@ -1,0 +1,413 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.clients.git import Git
+from bot.core.config import Config
+from bot.core.types import Disposition, LedgerEntry, Plan, PlannedCommit, ReasonKind, Verdict
+from handlers.planning import CannotPlan, deleted_by_fork, make_plan, read_ledger
+from tests.clients.test_git import Work, lines
+
+NOW = 1_800_000_000
+
+
+def config(**ingest: object) -> Config:
+    return Config.of({"upstream": {"repository": "up/up"}, "ingest": ingest})
+
+
+class Pair:
+    """Upstream on `main`, the fork on `fork`, in one repository."""
+
+    def __init__(self, path: Path, files: dict[str, str | bytes | None]) -> None:
+        self.work = Work(path)
+        self.base = self.work.commit("base", files)
+        self.work.git("branch", "fork")
+        self.git = Git(path / ".git")
+
+    def upstream(self, message: str, files: dict[str, str | bytes | None]) -> str:
+        self.work.git("checkout", "-q", "main")
+        return self.work.commit(message, files)
+
+    def fork(self, message: str, files: dict[str, str | bytes | None]) -> str:
+        self.work.git("checkout", "-q", "fork")
+        return self.work.commit(message, files)
+
+    def pick(self, sha: str) -> str:
+        """The fork picks an upstream commit as maintainers do by hand."""
+        self.work.git("checkout", "-q", "fork")
+        self.work.git("cherry-pick", "-x", "--allow-empty", sha)
+        return self.work.git("rev-parse", "HEAD")
+
+    def plan(self, settings: Config | None = None, decisions: tuple[LedgerEntry, ...] = ()) -> Plan:
+        return make_plan(
+            self.git, upstream="main", fork="fork", config=settings or config(), decisions=decisions, now=NOW
+        )
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(tmp_path / "work", {"a.txt": lines(), "b.txt": lines(), "ci/x.yml": lines(), "hash.txt": "1\n"})
+
+
+def bundled(plan: Plan) -> list[str]:
+    return [commit.sha for bundle in plan.bundles for commit in bundle.commits]
+
+
+def chained(plan: Plan) -> list[list[str]]:
+    return [[commit.sha for commit in chain.commits] for chain in plan.chains]
+
+
+def everything(plan: Plan) -> list[PlannedCommit]:
+    return [
+        *(commit for bundle in plan.bundles for commit in bundle.commits),
+        *(commit for chain in plan.chains for commit in chain.commits),
+        *plan.held,
+        *plan.settled,
+    ]
+
+
+def of(plan: Plan, sha: str) -> PlannedCommit:
+    return next(commit for commit in everything(plan) if commit.sha == sha)
+
+
+def kinds(commit: PlannedCommit) -> set[ReasonKind]:
+    return {reason.kind for reason in commit.reasons}
+
+
+def test_independent_commits_are_safe_and_land_in_upstream_order(pair: Pair) -> None:
+    first = pair.upstream("one (#7)", {"a.txt": lines((3, "x"))})
+    second = pair.upstream("two", {"b.txt": lines((3, "y"))})
+    plan = pair.plan()
+    assert bundled(plan) == [first, second]
+    assert of(plan, first).verdict is Verdict.SAFE
+    assert of(plan, first).pr == 7
+    assert kinds(of(plan, first)) == {ReasonKind.INDEPENDENT}
+
+
+def test_c1_what_is_there_and_what_is_empty_is_settled_and_the_rest_goes_on(pair: Pair) -> None:
+    there = pair.upstream("there", {"a.txt": lines((3, "x"))})
+    empty = pair.upstream("empty", {})
+    rest = pair.upstream("rest", {"b.txt": lines((3, "y"))})
+    pair.fork("the same by hand", {"a.txt": lines((3, "x"))})
+    plan = pair.plan()
+    assert {commit.sha: commit.verdict for commit in plan.settled} == {there: Verdict.EMPTY, empty: Verdict.EMPTY}
+    assert kinds(of(plan, there)) == {ReasonKind.ALREADY_THERE}
+    assert kinds(of(plan, empty)) == {ReasonKind.NO_EFFECT}
+    assert bundled(plan) == [rest]
+    assert plan.ledger.metrics.backlog == 0
+
+
+def test_c2_c14_what_the_fork_deleted_stays_deleted_and_makes_no_hole(pair: Pair) -> None:
+    pair.fork("no ci of upstream's", {"ci/x.yml": None})
+    edit = pair.upstream("ci", {"ci/x.yml": lines((3, "x"))})
+    pair.work.git("mv", "ci/x.yml", "ci/y.yml")
+    move = pair.upstream("rename ci", {})
+    again = pair.upstream("ci again", {"ci/y.yml": lines((3, "z"))})
+    plan = pair.plan()
+    assert [commit.sha for commit in plan.settled] == [edit, move, again]
+    assert {commit.verdict for commit in plan.settled} == {Verdict.EMPTY}
+    assert kinds(of(plan, edit)) == {ReasonKind.NO_EFFECT}
+    assert not plan.ledger.holes
+    assert plan.ledger.pin == again
+
+
+def test_c2_beside_other_changes_the_deletion_is_kept_and_said(pair: Pair) -> None:
+    pair.fork("no ci of upstream's", {"ci/x.yml": None})
+    both = pair.upstream("both", {"ci/x.yml": lines((3, "x")), "a.txt": lines((3, "x"))})
+    plan = pair.plan()
+    assert bundled(plan) == [both]
+    assert of(plan, both).verdict is Verdict.WATCH
+    assert any("ci/x.yml" in reason.evidence for reason in of(plan, both).reasons)
+    assert deleted_by_fork(pair.git, upstream="main", base="fork") == {"ci/x.yml"}
+
+
+def test_skip_rules_are_recorded_as_skipped(pair: Pair) -> None:
+    only = pair.upstream("ci", {"ci/x.yml": lines((3, "x"))})
+    plan = pair.plan(config(skip=["ci/**"]))
+    assert of(plan, only).verdict is Verdict.SKIPPED
+    entry = plan.ledger.entries[0]
+    assert entry.disposition is Disposition.SKIPPED
+
+
+def test_a_conflict_takes_along_what_stands_on_it_and_nothing_else(pair: Pair) -> None:
+    pair.fork("own", {"a.txt": lines((3, "fork"))})
+    conflict = pair.upstream("conflict", {"a.txt": lines((3, "upstream"))})
+    free = pair.upstream("free", {"a.txt": lines((3, "upstream"), (20, "far away"))})
+    leaning = pair.upstream("leaning", {"a.txt": lines((3, "upstream again"), (20, "far away"))})
+    plan = pair.plan()
+    assert chained(plan) == [[conflict, leaning]]
+    assert of(plan, conflict).verdict is Verdict.CONFLICT
+    assert of(plan, leaning).waits_for == (conflict,)
+    assert bundled(plan) == [free]
+
+
+def test_who_uses_a_name_that_only_an_unlanded_commit_brings_joins_its_chain(pair: Pair) -> None:
+    pair.fork("own", {"a.txt": lines((3, "fork"))})
+    brings = pair.upstream("brings", {"a.txt": lines((3, "upstream")), "new.py": "def brand_new():\n    return 1\n"})
+    uses = pair.upstream("uses", {"c.py": "from new import brand_new\n\nbrand_new()\n"})
+    plan = pair.plan()
+    assert chained(plan) == [[brings, uses]]
+    assert ReasonKind.LEANS_ON_UNLANDED in kinds(of(plan, uses))
+    assert of(plan, uses).verdict is Verdict.RISKY
+
+
+def test_two_chains_become_one_where_a_commit_belongs_to_both(pair: Pair) -> None:
+    pair.fork("own", {"a.txt": lines((3, "fork")), "b.txt": lines((3, "fork"))})
+    one = pair.upstream("one", {"a.txt": lines((3, "u"))})
+    two = pair.upstream("two", {"b.txt": lines((3, "u"))})
+    both = pair.upstream("both", {"a.txt": lines((3, "v")), "b.txt": lines((3, "v"))})
+    plan = pair.plan()
+    assert chained(plan) == [[one, two, both]]
+    assert of(plan, both).waits_for == (one, two)
+
+
+def test_dependent_safe_commits_share_a_bundle_whatever_the_cap(pair: Pair) -> None:
+    shas = [pair.upstream(f"step {n}", {"a.txt": lines((3, f"v{n}"))}) for n in range(4)]
+    other = pair.upstream("other", {"b.txt": lines((3, "x"))})
+    plan = pair.plan(config(bundle={"max_commits": 2}))
+    assert [[commit.sha for commit in bundle.commits] for bundle in plan.bundles] == [shas, [other]]
+
+
+def test_c16_a_toolchain_bump_has_a_lane_and_its_dependents_are_held_until_it_lands(pair: Pair) -> None:
+    rule = [{"name": "llvm-bump", "paths": ["hash.txt"], "levels": ["l1", "l2", "l3"], "toolchain": True}]
+    bump = pair.upstream("bump", {"hash.txt": "2\n", "a.txt": lines((3, "new api"))})
+    dependent = pair.upstream("dependent", {"a.txt": lines((3, "new api used"))})
+    free = pair.upstream("free", {"b.txt": lines((3, "x"))})
+    plan = pair.plan(config(risk=rule))
+    (chain,) = plan.chains
+    assert chain.lane
+    assert [level.value for level in chain.levels] == ["l1", "l2", "l3"]
+    assert [commit.sha for commit in chain.commits] == [bump]
+    assert [(commit.sha, commit.waits_for) for commit in plan.held] == [(dependent, (bump,))]
+    assert bundled(plan) == [free]
+    pair.pick(bump)
+    released = pair.plan(config(risk=rule))
+    assert bundled(released) == [dependent, free]
+    assert not released.held
+
+
+def test_what_a_person_deferred_holds_what_leans_on_it(pair: Pair) -> None:
+    deferred = pair.upstream("deferred", {"a.txt": lines((3, "x"))})
+    leaning = pair.upstream("leaning", {"a.txt": lines((3, "y"))})
+    free = pair.upstream("free", {"b.txt": lines((3, "x"))})
+    decision = LedgerEntry(deferred, Disposition.DEFERRED, by="octocat", reason="later")
+    plan = pair.plan(decisions=(decision,))
+    assert deferred not in {commit.sha for commit in everything(plan)}
+    assert of(plan, leaning).waits_for == (deferred,) or of(plan, leaning).verdict is Verdict.CONFLICT
+    assert bundled(plan) == [free]
+
+
+def test_c4_what_the_fork_took_back_is_planned_again_but_never_as_safe(pair: Pair) -> None:
+    change = pair.upstream("change", {"a.txt": lines((3, "x"))})
+    picked = pair.pick(change)
+    assert everything(pair.plan()) == []
+    pair.work.git("revert", "--no-edit", picked)
+    plan = pair.plan()
+    assert chained(plan) == [[change]]
+    assert ReasonKind.REVERT in kinds(of(plan, change))
+    pair.work.git("revert", "--no-edit", "HEAD")
+    assert everything(pair.plan()) == []
+
+
+def test_c5_a_series_of_reverts_and_relands_is_one_chain(pair: Pair) -> None:
+    one = pair.upstream("one", {"a.txt": lines((3, "x"))})
+    two = pair.upstream("two", {"b.txt": lines((3, "x"))})
+    back = pair.upstream(f"Revert both\n\nThis reverts commits {one} and {two}.", {"a.txt": lines(), "b.txt": lines()})
+    again = pair.upstream(f'Reland "one"\n\nReland of {one}', {"a.txt": lines((3, "x"))})
+    again_two = pair.upstream(f'Reland "two"\n\nReland of {two}', {"b.txt": lines((3, "x"))})
+    plan = pair.plan()
+    assert chained(plan) == [[one, two, back, again, again_two]]
+    assert bundled(plan) == []
+
+
+def test_c6_a_pair_inside_the_range_is_never_cut(pair: Pair) -> None:
+    change = pair.upstream("change it", {"a.txt": lines((3, "x"))})
+    others = [pair.upstream(f"other {n}", {f"n{n}.py": "x = 1\n"}) for n in range(3)]
+    pair.work.git("revert", "--no-edit", change)
+    revert = pair.work.git("rev-parse", "HEAD")
+    plan = pair.plan(config(bundle={"max_commits": 2}))
+    holder = next(bundle for bundle in plan.bundles if change in {commit.sha for commit in bundle.commits})
+    assert {commit.sha for commit in holder.commits} >= {change, revert}
+    assert set(bundled(plan)) == {change, revert, *others}
+
+
+def test_c6_a_revert_of_what_nobody_finds_is_never_safe(pair: Pair) -> None:
+    lost = pair.upstream('Revert "Something that was never here at all"', {"a.txt": lines((3, "x"))})
+    assert of(pair.plan(), lost).verdict is Verdict.RISKY
+
+
+def test_c8_a_merge_and_a_pull_request_rebased_into_three_all_count(pair: Pair) -> None:
+    pair.work.git("checkout", "-q", "-b", "side", "main")
+    pair.work.commit("side one", {"s1.py": "s = 1\n"})
+    pair.work.commit("side two", {"s2.py": "s = 2\n"})
+    pair.upstream("on main", {"b.txt": lines((3, "x"))})
+    pair.work.git("merge", "-q", "--no-ff", "-m", "Merge pull request #9 from up/side", "side")
+    merge = pair.work.git("rev-parse", "HEAD")
+    three = [pair.upstream(f"part {n} (#10)", {f"p{n}.py": "p = 1\n"}) for n in range(3)]
+    plan = pair.plan()
+    assert set(bundled(plan)) >= {merge, *three}
+    assert of(plan, merge).pr == 9
+
+
+def test_c12_edits_inside_a_renamed_folder_follow_it(tmp_path: Path) -> None:
+    pair = Pair(tmp_path / "work", {f"old/f{n}.py": f"# {n}\n{lines()}" for n in range(40)})
+    pair.fork("own", {"old/f7.py": f"# 7\n{lines((20, 'own'))}"})
+    pair.work.git("checkout", "-q", "main")
+    pair.work.git("mv", "old", "new")
+    rename = pair.upstream("rename", {})
+    edit = pair.upstream("edit", {"new/f7.py": f"# 7\n{lines((3, 'edit'))}"})
+    plan = pair.plan()
+    assert bundled(plan) == [rename, edit]
+
+
+def test_c17_a_commit_picked_twice_counts_once(pair: Pair) -> None:
+    change = pair.upstream("change", {"a.txt": lines((3, "x"))})
+    pair.pick(change)
+    pair.fork(f"again\n\n(cherry picked from commit {change})\n(cherry picked from commit {change})", {"n.py": "n\n"})
+    plan = pair.plan()
+    assert everything(plan) == []
+    assert plan.ledger.metrics.days_behind == 0
+
+
+def test_c22_an_urgent_pick_far_ahead_moves_no_metric(pair: Pair) -> None:
+    between = [pair.upstream(f"b{n}", {f"n{n}.py": "n\n"}) for n in range(5)]
+    urgent = pair.upstream("urgent", {"a.txt": lines((3, "x"))})
+    before = pair.plan()
+    pair.pick(urgent)
+    after = pair.plan()
+    assert after.ledger.metrics == before.ledger.metrics
+    assert after.ledger.metrics.backlog == 0
+    assert bundled(after) == between
+
+
+def test_c24_conflicts_do_not_keep_the_clean_ones_from_landing(pair: Pair) -> None:
+    pair.fork("own", {"a.txt": lines((3, "fork"))})
+    clean = []
+    for number in range(12):
+        if number % 4 == 0:
+            pair.upstream(f"conflict {number}", {"a.txt": lines((3, f"u{number}"))})
+        clean.append(pair.upstream(f"clean {number}", {f"n{number}.py": "n\n"}))
+    plan = pair.plan()
+    assert bundled(plan) == clean
+    assert len(plan.chains) == 1
+
+
+def test_the_same_input_gives_the_same_plan(pair: Pair) -> None:
+    pair.fork("own", {"a.txt": lines((3, "fork"))})
+    for number in range(6):
+        pair.upstream(f"u{number}", {"a.txt": lines((3, f"{number}")), f"n{number}.py": "n\n"})
+        pair.upstream(f"v{number}", {"b.txt": lines((number * 4, f"{number}"))})
+    assert pair.plan() == pair.plan()
+
+
+def test_nothing_is_written_to_the_repository(pair: Pair) -> None:
+    pair.fork("own", {"a.txt": lines((20, "fork"))})
+    pair.upstream("u", {"a.txt": lines((3, "u"))})
+    before = sorted(str(path) for path in (pair.work.path / ".git").rglob("*"))
+    pair.plan()
+    assert sorted(str(path) for path in (pair.work.path / ".git").rglob("*")) == before
+
+
+def test_a_fork_that_is_level_has_an_empty_plan(pair: Pair) -> None:
+    plan = pair.plan()
+    assert everything(plan) == []
+    assert plan.ledger.metrics.days_behind == 0
+
+
+def test_what_can_not_be_planned_says_what_and_how_to_mend_it(pair: Pair) -> None:
+    with pytest.raises(CannotPlan, match="nowhere"):
+        make_plan(pair.git, upstream="nowhere", fork="fork", config=None, now=NOW)
+    pair.work.git("checkout", "-q", "--orphan", "other")
+    pair.work.commit("other", {"z": "z\n"})
+    with pytest.raises(CannotPlan, match="no common ancestor"):
+        make_plan(pair.git, upstream="other", fork="fork", config=None, now=NOW)
+
+
+def test_the_ledger_is_read_without_a_plan(pair: Pair) -> None:
+    change = pair.upstream("change", {"a.txt": lines((3, "x"))})
+    ledger = read_ledger(pair.git, upstream="main", fork="fork", now=NOW)
+    assert [(entry.sha, entry.disposition) for entry in ledger.entries] == [(change, Disposition.PENDING)]
+
+
+steps = st.lists(
+    st.tuples(
+        st.sampled_from(["a.txt", "b.txt"]),
+        st.integers(0, 6),
+        st.sampled_from(["edit", "edit", "add", "revert", "move"]),
+    ),
+    min_size=1,
+    max_size=7,
+)
+
+
+@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
+@given(upstream=steps, fork=st.lists(st.tuples(st.sampled_from(["a.txt", "b.txt"]), st.integers(0, 6)), max_size=3))
+def test_any_plan_is_a_partition_in_order_whose_bundles_land_early_without_a_difference(
+    tmp_path_factory: pytest.TempPathFactory, upstream: list[tuple[str, int, str]], fork: list[tuple[str, int]]
+) -> None:
+    pair = Pair(tmp_path_factory.mktemp("any") / "work", {"a.txt": lines(), "b.txt": lines()})
+    pair.work.git("checkout", "-q", "main")
+    made = [play(pair, number, step) for number, step in enumerate(upstream)]
+    for number, (name, line) in enumerate(fork):
+        pair.work.git("checkout", "-q", "fork")
+        text = (pair.work.path / name).read_text().split("\n")
+        text[line * 4] = f"fork {number}"
+        pair.fork(f"fork {number}", {name: "\n".join(text)})
+    plan = pair.plan(config(bundle={"max_commits": 2, "watch_max_commits": 1}))
+    assert sorted(commit.sha for commit in everything(plan)) == sorted(made)
+    order = {sha: index for index, sha in enumerate(made)}
+    for commits in [*(bundle.commits for bundle in plan.bundles), *(chain.commits for chain in plan.chains)]:
+        positions = [order[commit.sha] for commit in commits]
+        assert positions == sorted(positions)
+    for commit in everything(plan):
+        assert all(order[need] < order[commit.sha] for need in commit.waits_for)
+    assert landed_early(pair, plan) == landed_in_order(pair, made)
+
+
+def play(pair: Pair, number: int, step: tuple[str, int, str]) -> str:
+    """Make one upstream commit."""
+    name, line, action = step
+    file = pair.work.path / name
+    if action == "revert" and number:
+        pair.work.git("revert", "--no-edit", "HEAD")
+        return pair.work.git("rev-parse", "HEAD")
+    if action == "edit" and file.exists():
+        text = file.read_text().split("\n")
+        text[line * 4] = f"upstream {number}"
+        return pair.work.commit(f"edit {number}", {name: "\n".join(text)})
+    if action == "move" and file.exists():
+        pair.work.git("mv", name, f"moved-{number}-{name}")
+        return pair.work.commit(f"move {number}", {})
+    return pair.work.commit(f"add {number}", {f"new{number}.py": f"x{number} = {number}\n"})
+
+
+def landed_in_order(pair: Pair, made: list[str]) -> str:
+    """By git itself: each commit picked in upstream order, the conflicting ones passed over."""
+    tip = pair.work.git("rev-parse", "fork")
+    for sha in made:
+        tree = pair.work.cherry_pick(sha, tip)
+        if tree is not None:
+            tip = pair.work.git("commit-tree", "-p", tip, "-m", "tip", tree)
+    return pair.work.git("rev-parse", f"{tip}^{{tree}}")
+
+
+def landed_early(pair: Pair, plan: Plan) -> str:
+    """By git itself: each bundle as a branch of its own on the fork, merged; then the rest that is clean, in order."""
+    fork = tip = pair.work.git("rev-parse", "fork")
+    for bundle in plan.bundles:
+        head = fork
+        for commit in bundle.commits:
+            tree = pair.work.cherry_pick(commit.sha, head)
+            assert tree is not None
+            head = pair.work.git("commit-tree", "-p", head, "-m", "pick", tree)
+        merged = pair.work.git("merge-tree", "--write-tree", tip, head).split("\n")[0]
+        tip = pair.work.git("commit-tree", "-p", tip, "-p", head, "-m", "merge", merged)
+    late = {commit.sha for chain in plan.chains for commit in chain.commits} | {commit.sha for commit in plan.held}
+    for sha in pair.work.git("rev-list", "--reverse", "--first-parent", "main").split():
+        if sha in late and (tree := pair.work.cherry_pick(sha, tip)) is not None:
+            tip = pair.work.git("commit-tree", "-p", tip, "-m", "tip", tree)
+    return pair.work.git("rev-parse", f"{tip}^{{tree}}")
