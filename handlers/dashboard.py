@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from datetime import UTC, datetime
 
 from bot.clients.github import Issue
@@ -11,6 +13,7 @@ from bot.core.render.dashboard import (
     DASHBOARD,
     TITLE,
     BreakageNote,
+    Click,
     DashboardFacts,
     WaitingNote,
     clicks,
@@ -18,9 +21,9 @@ from bot.core.render.dashboard import (
 )
 from bot.core.render.text import marker
 from bot.core.types import Mode, Plan
-from handlers.batches import load_batches
+from handlers.batches import add_to_note, load_batches
 from handlers.fork import BrokenConfig, Fork, open_fork
-from handlers.plans import stored_plan
+from handlers.plans import plan_of, stored_plan
 
 DASHBOARD_LABEL = "graft:dashboard"
 OPEN_BREAKAGE = ("open", "bisecting", "culprit_known")
@@ -34,13 +37,34 @@ async def dashboard(ctx: Context, job: Job) -> None:
         await _say_broken(ctx, job, broken)
         return
     for issue in await _mine(fork):
-        for click in clicks(issue.body):
-            if click.verb == "pick" and click.sha:
-                await fork.ctx.store.remove_decision(fork.name, click.sha)
-                urgent = [*(await fork.note("urgent") or []), click.sha]
-                await fork.put_note("urgent", list(dict.fromkeys(urgent))[-50:])
-            await fork.enqueue("ingest", "repository")
+        await _carry_out(fork, clicks(issue.body))
     await update_dashboard(fork, await stored_plan(fork))
+
+
+async def ticked(ctx: Context, job: Job) -> None:
+    """Job `ticked`: someone edited an issue; boxes that they ticked on the dashboard are carried out.
+
+    They are read from the stored, signed delivery: by the time that the issue is read again, an update of Graft's own
+    may have written over the tick. Who may not write may not tick.
+    """
+    fork = await open_fork(ctx, job.scope)
+    delivery = await ctx.store.delivery(str(job.payload["delivery"]))
+    issue = json.loads(delivery.payload).get("issue", {}) if delivery and delivery.payload else {}
+    body = str(issue.get("body") or "")
+    if marker(DASHBOARD) not in body or (issue.get("user") or {}).get("login") != await fork.login():
+        return
+    found = clicks(body)
+    if found and await fork.github.permission(str(job.payload.get("sender", ""))) in ("write", "maintain", "admin"):
+        await _carry_out(fork, found)
+        await fork.enqueue("dashboard", "repository")
+
+
+async def _carry_out(fork: Fork, found: Sequence[Click]) -> None:
+    for click in found:
+        if click.verb == "pick" and click.sha:
+            await fork.ctx.store.remove_decision(fork.name, click.sha)
+            await add_to_note(fork, "urgent", [click.sha])
+        await fork.enqueue("ingest", "repository")
 
 
 async def _mine(fork: Fork) -> list[Issue]:
@@ -66,14 +90,21 @@ async def update_dashboard(fork: Fork, plan: Plan | None) -> int:
         halted_by=await fork.halted(),
         blocked=[str(text) for text in (await fork.note("blocked") or {}).values()],
     )
+    await fork.put_note("upstream", fork.config.upstream.repository)
     await fork.github.ensure_label(DASHBOARD_LABEL, "bfd4f2", "Graft's dashboard")
     issue = await fork.github.upsert_issue(marker(DASHBOARD), TITLE, dashboard_body(facts), labels=(DASHBOARD_LABEL,))
     return issue.number
 
 
 async def _say_broken(ctx: Context, job: Job, broken: BrokenConfig) -> None:
+    """What was known stands, below what is wrong with the file."""
     github = ctx.github.repository(job.scope.installation, job.scope.repository)
-    problems = tuple(str(problem) for problem in broken.error.problems)
-    facts = DashboardFacts(upstream="upstream", mode=Mode.OBSERVE, now=ctx.now(), config_problems=problems)
+    facts = DashboardFacts(
+        upstream=await ctx.store.note(job.scope.installation, job.scope.repository, "upstream") or "upstream",
+        mode=Mode.OBSERVE,
+        now=ctx.now(),
+        plan=await plan_of(ctx, job.scope),
+        config_problems=tuple(str(problem) for problem in broken.error.problems),
+    )
     await github.ensure_label(DASHBOARD_LABEL, "bfd4f2", "Graft's dashboard")
     await github.upsert_issue(marker(DASHBOARD), TITLE, dashboard_body(facts), labels=(DASHBOARD_LABEL,))
