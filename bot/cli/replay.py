@@ -49,6 +49,10 @@ def command(
     try:
         if (picks is None) == (at is None):
             raise CannotReplay("say which past: either --picks FILE or --at YYYY-MM-DD")
+        if (repository / ".git").is_dir():
+            repository = repository / ".git"
+        if not (repository / "HEAD").is_file():
+            raise CannotReplay(f"{repository} is no git repository: give one that holds both histories")
         settings = _config(config, marker or [])
         if picks is not None:
             judged = _replay(repository, picks, upstream, fork, settings, cache)
@@ -68,10 +72,6 @@ def _replay(
     from bot.core.replay import read_picks
     from handlers.replaying import Past, Question, decide, judge
 
-    if not (repository / "HEAD").is_file():
-        raise CannotReplay(
-            f"{repository} is no bare git repository: give one that holds upstream's and the fork's history"
-        )
     try:
         asked = read_picks(json.loads(picks.read_text("utf-8")))
     except (OSError, json.JSONDecodeError) as error:
