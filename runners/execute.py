@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import shlex
+import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -64,7 +65,8 @@ async def execute(work: Work) -> Report:
         return _report(work, started, Collected(Outcome.INFRA, before.text), ended=None, health=(before, None))
     results = work.folder / "results"
     place = Place(suite, work.source, results, request.expected)
-    mark = f"{request.run_id}-{request.attempt}"
+    # unlike that of any other process, since all that carry it are killed in the end
+    mark = f"{request.run_id}-{request.attempt}-{uuid.uuid4().hex}"
     env = child_environment(
         home=work.folder / "home",
         cache=work.cache,

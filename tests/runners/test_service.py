@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import subprocess
@@ -99,7 +100,7 @@ async def test_a_cancelled_run_ends_at_once_and_leaves_no_process(bot: World, sh
     await bot.store.finish_run(run_id, outcome="cancelled", report=None, now=datetime.now(UTC))
     await until(lambda: not service._active)
     assert (await bot.done(run_id)).outcome == Outcome.CANCELLED
-    assert f"{run_id}-1" not in _marks()
+    assert not _marked(run_id)
 
 
 async def test_a_drained_runner_finishes_what_it_has_and_takes_no_more(bot: World, sha: str) -> None:
@@ -175,7 +176,7 @@ async def test_a_dead_runner_s_run_goes_to_another_and_its_report_comes_too_late
     finally:
         process.kill()
         process.wait()
-        for pid in _marks().get(f"{run_id}-1", ()):
+        for pid in _marked(run_id):
             os.kill(pid, signal.SIGKILL)
 
 
@@ -258,17 +259,14 @@ def _bearer(token: str = TOKEN) -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"}
 
 
-def _marks() -> dict[str, list[int]]:
-    found: dict[str, list[int]] = {}
+def _marked(run_id: str) -> list[int]:
+    """The processes of a run's first attempt."""
+    found = []
     for process in Path("/proc").iterdir():
         if process.name.isdigit():
-            try:
-                variables = (process / "environ").read_bytes().split(b"\0")
-            except OSError:
-                continue
-            for variable in variables:
-                if variable.startswith(b"GRAFT_RUN_MARK="):
-                    found.setdefault(variable.partition(b"=")[2].decode(), []).append(int(process.name))
+            with contextlib.suppress(OSError):
+                if f"GRAFT_RUN_MARK={run_id}-1-".encode() in (process / "environ").read_bytes():
+                    found.append(int(process.name))
     return found
 
 
