@@ -247,7 +247,7 @@ def _candidate(commit: Commit, footprint: Footprint, below: Below, result: PickR
         return Candidate(commit, footprint, Trial("clean"), below)
     paths = tuple(conflict.path for conflict in result.conflicts)
     no_effect = result.kind == "empty" and bool(result.kept_deleted)
-    return Candidate(commit, footprint, Trial(result.kind, paths, no_effect), below, result.kept_deleted)
+    return Candidate(commit, footprint, Trial(result.kind, paths, no_effect), below, result.kept_deleted, result.error)
 
 
 def _proved(

@@ -31,7 +31,7 @@ class Candidate:
     """An undecided upstream commit with what was found out about it.
 
     `below`: earlier commits whose lines it touches or comes near. `trial`: its pick in upstream order.
-    `kept_deleted`: files that it changes and that the fork deleted.
+    `kept_deleted`: files that it changes and that the fork deleted. `error`: why git could not try it at all.
     """
 
     commit: Commit
@@ -39,6 +39,7 @@ class Candidate:
     trial: Trial
     below: Below = field(default_factory=Below)
     kept_deleted: tuple[str, ...] = ()
+    error: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,9 @@ class _Planner:
         self.rules: dict[str, tuple[RiskRule, ...]] = {}
         self.needs: dict[str, frozenset[str]] = {}
         self.groups = Groups()
+        self.own_files: dict[str, list[str]] = {}
+        for path in sorted(path for path, file in around.divergence.files.items() if file.own):
+            self.own_files.setdefault(_folder(path), []).append(path)
         self.out = Unlanded()
         self.bundled = Unlanded()
         self.landing: set[str] = set()
@@ -250,6 +254,11 @@ class _Planner:
             extra.append(Reason(ReasonKind.REVERT, text, tuple(sorted(self._family(sha))[:5]), 0.8))
         if sha in self.around.moved:
             extra.append(self.around.moved[sha][0])
+        if candidate.error is not None:
+            extra.append(Reason(ReasonKind.UNPARSABLE, f"git could not try it: {candidate.error[:300]}", (), 1.0))
+        if stragglers := self._stragglers(candidate.footprint):
+            text = "moves a folder in which the fork has files of its own, which stay behind"
+            extra.append(Reason(ReasonKind.FORKED_FILE, text, stragglers[:12], _NEAR))
         if candidate.kept_deleted:
             text = "also changes files that the fork deleted, which stay deleted"
             extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted[:5], _NEAR))
@@ -257,6 +266,12 @@ class _Planner:
             return found
         kept = [reason for reason in found if reason.kind is not ReasonKind.INDEPENDENT]
         return tuple(sorted([*kept, *extra], key=lambda reason: (-reason.weight, reason.kind.value, reason.evidence)))
+
+    def _stragglers(self, footprint: Footprint) -> tuple[str, ...]:
+        """The fork's own files in folders from which this commit moves files away."""
+        left = {_folder(file.old_path) for file in footprint.files if file.status == "R" and file.old_path}
+        left -= {_folder(file.path) for file in footprint.files}
+        return tuple(path for folder in sorted(left - {""}) for path in self.own_files.get(folder, ()))
 
     def _near(self, candidate: Candidate, needs: Mapping[str, str]) -> Iterator[Reason]:
         """What brings a commit near one that stays out, though it stands without it: one reason of each kind."""
@@ -338,6 +353,10 @@ class _Planner:
 
     def _at(self, place: _Place) -> tuple[PlannedCommit, ...]:
         return tuple(planned for sha, planned in self.planned.items() if self.place[sha] is place)
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def _verdict(reasons: Sequence[Reason], trial: Trial) -> Verdict:

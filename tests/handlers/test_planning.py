@@ -260,8 +260,13 @@ def test_c12_edits_inside_a_renamed_folder_follow_it(tmp_path: Path) -> None:
     pair.work.git("mv", "old", "new")
     rename = pair.upstream("rename", {})
     edit = pair.upstream("edit", {"new/f7.py": f"# 7\n{lines((3, 'edit'))}"})
+    assert bundled(pair.plan()) == [rename, edit]
+    pair.fork("more of its own", {"old/mine.py": "mine = 1\n"})
     plan = pair.plan()
-    assert bundled(plan) == [rename, edit]
+    # git asks where a file belongs whose folder went away: a person's question, with the stragglers named
+    assert chained(plan) == [[rename]]
+    assert any("old/mine.py" in reason.evidence for reason in of(plan, rename).reasons)
+    assert bundled(plan) == [edit]
 
 
 def test_c17_a_commit_picked_twice_counts_once(pair: Pair) -> None:
