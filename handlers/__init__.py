@@ -41,10 +41,29 @@ Handler = Callable[["Context", "Job"], Awaitable[None]]
 
 
 def _handler(module: str, name: str) -> Handler:
-    """The handler, its module loaded when the first such job comes: `graft plan` needs none of them."""
+    """The handler, its module loaded when the first such job comes: `graft plan` needs none of them.
+
+    In a repository without Graft's file nothing is done. Where the file is broken acting stops, the dashboard says so,
+    and every gate is shut.
+    """
 
     async def run(context: Context, job: Job) -> None:
-        await getattr(import_module(f"handlers.{module}"), name)(context, job)
+        fork = import_module("handlers.fork")
+        try:
+            await getattr(import_module(f"handlers.{module}"), name)(context, job)
+        except fork.NotAFork as nothing:
+            context.log.debug("nothing to do", kind=job.kind, why=str(nothing))
+        except fork.BrokenConfig as broken:
+            context.log.warning("the fork's file is broken", kind=job.kind, repository=job.repository, why=str(broken))
+            for kind in ("dashboard", "gate_all"):
+                await context.store.enqueue(
+                    kind,
+                    "repository",
+                    {},
+                    installation=job.installation,
+                    repository=job.repository,
+                    now=context.now(),
+                )
 
     run.__name__ = name
     run.__qualname__ = f"{module}.{name}"

@@ -9,7 +9,7 @@ from bot.clients.store.models import Job
 from bot.context import Context
 from bot.core.types import Level
 from handlers.asked import see_head
-from handlers.fork import Fork, NotAFork, open_fork
+from handlers.fork import NotAFork, open_fork
 from handlers.validate import start_level, stranger, target_of
 
 
@@ -48,34 +48,31 @@ async def pull_moved(ctx: Context, job: Job) -> None:
     sha = str(job.payload.get("sha", ""))
     if sha:
         await see_head(ctx, job.scope, number, sha, datetime.fromisoformat(job.payload["received_at"]))
-    fork = await _fork(ctx, job)
-    if fork is not None:
-        await fork.enqueue("validate", f"#{number}", {"number": number})
-        await fork.enqueue("gate", f"#{number}", {"number": number})
+    fork = await open_fork(ctx, job.scope)
+    await fork.enqueue("validate", f"#{number}", {"number": number})
+    await fork.enqueue("gate", f"#{number}", {"number": number})
 
 
 async def pull_closed(ctx: Context, job: Job) -> None:
     """Job `pull_closed`: merged or given up: its runs end, and the plan is made anew."""
-    fork = await _fork(ctx, job)
-    if fork is not None:
-        number = int(job.payload["number"])
-        await fork.enqueue("validate", f"#{number}", {"number": number})
-        await fork.enqueue("ingest", "repository")
+    fork = await open_fork(ctx, job.scope)
+    number = int(job.payload["number"])
+    await fork.enqueue("validate", f"#{number}", {"number": number})
+    await fork.enqueue("ingest", "repository")
 
 
 async def issue_moved(ctx: Context, job: Job) -> None:
     """Job `issue_moved`: an issue may halt Graft, or may have been the halt: every gate is looked at again."""
-    fork = await _fork(ctx, job)
-    if fork is not None:
-        await fork.enqueue("gate_all", "repository")
-        await fork.enqueue("dashboard", "repository")
+    fork = await open_fork(ctx, job.scope)
+    await fork.enqueue("gate_all", "repository")
+    await fork.enqueue("dashboard", "repository")
 
 
 async def rerun(ctx: Context, job: Job) -> None:
     """Job `rerun`: someone asked on a check's page that it runs again."""
-    fork = await _fork(ctx, job)
+    fork = await open_fork(ctx, job.scope)
     name = str(job.payload.get("check", ""))
-    if fork is None or not name.startswith("graft/"):
+    if not name.startswith("graft/"):
         return
     level = next((level for level in Level if name == f"graft/{level.value}"), None)
     for pull in await fork.github.pulls_of_commit(str(job.payload["sha"])):
@@ -84,10 +81,3 @@ async def rerun(ctx: Context, job: Job) -> None:
         if level is not None and await stranger(fork, pull) is None:
             await start_level(fork, target_of(pull), level, again=True)
         await fork.enqueue("results", f"#{pull.number}", {"number": pull.number})
-
-
-async def _fork(ctx: Context, job: Job) -> Fork | None:
-    try:
-        return await open_fork(ctx, job.scope)
-    except NotAFork:
-        return None

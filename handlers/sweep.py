@@ -6,20 +6,13 @@ from datetime import timedelta
 
 from bot.clients.store.models import Job
 from bot.context import Context
-from handlers.dashboard import dashboard
-from handlers.fork import BrokenConfig, NotAFork, open_fork
+from handlers.fork import open_fork
 from handlers.validate import offer, push_again
 
 
 async def sweep(ctx: Context, job: Job) -> None:
     """Job `sweep`, on the schedule, for each repository: ingest where it is due, and each open pull request anew."""
-    try:
-        fork = await open_fork(ctx, job.scope)
-    except NotAFork:
-        return
-    except BrokenConfig:
-        await dashboard(ctx, job)
-        return
+    fork = await open_fork(ctx, job.scope)
     state = await fork.note("ingest") or {}
     due = state.get("good_at", 0) + fork.config.ingest.every.total_seconds()
     if fork.now.timestamp() >= due:
