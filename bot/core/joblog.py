@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -94,14 +95,14 @@ _OUTSIDE = frozenset({126, 127, 137, 143, -9, -15})
 _CRASHED = frozenset({132, 133, 134, 135, 136, 139, -4, -5, -6, -7, -8, -11, 3221225477})
 
 
-def evidence(log: bytes | None) -> Evidence | None:
-    """The first line of the log that says why the job broke off; None where none does."""
+def evidence(log: bytes | None, among: Collection[Cause] = tuple(Cause)) -> Evidence | None:
+    """The first line of the log that says why the job broke off, of the causes that count; None where none does."""
     if not log:
         return None
     from_log = lines_of(log.decode("utf-8", "replace"))
     for line in from_log:
         for cause, pattern in _MARKERS:
-            if pattern.search(line):
+            if cause in among and pattern.search(line):
                 return Evidence(cause, line.strip()[:300])
     return None
 

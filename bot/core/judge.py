@@ -18,6 +18,7 @@ from bot.core.reports import FORMATS, ParsedReport, ParsedTest, key, module_of, 
 from bot.core.types import Outcome
 from bot.core.validation import TestOutcome, is_canary
 
+_BROKE_OFF = (Cause.CRASH, Cause.TIMED_OUT, Cause.CANCELLED)
 # how far the clocks of a runner and of the service that started it may be apart
 _SKEW = timedelta(seconds=60)
 _ENVIRONMENT = ("requires", "need", "not available", "could not import", "no module", "gpu", "cuda", "hip", "device")
@@ -321,16 +322,18 @@ def _verdict(look: _Look, job: Job, gap: list[str], *, any_expected: bool) -> Ju
 def _cause(look: _Look, job: Job, gap: list[str]) -> Evidence | None:
     """Why the job broke off, by its conclusion, its log, its exit status; None where it did not, or does not say."""
     red = job.exit_code not in (0, None) or job.conclusion not in ("success", "neutral")
+    if not red:
+        # a pipe may hide that the program broke off; trouble that the job got over explains no gap
+        return evidence(look.log, _BROKE_OFF) if gap else None
     shown = evidence(look.log)
     if shown is not None and shown.cause is Cause.NOTHING_RUN:
         shown = None if job.exit_code in (0, 4, 5) else shown
         if shown is None and not look.bad:
             return None
-    if not red:
-        # a green job may hide a crash behind a pipe; only a gap makes the line matter
-        return shown if gap and shown is not None and shown.cause is not Cause.BROKEN else None
     stated = _stated(job)
-    if stated is not None and not (shown is not None and shown.cause in {Cause.CRASH, Cause.INFRA}):
+    # a job that never ended states nothing itself: then its log may name the machine
+    above = {Cause.CRASH, Cause.INFRA} if job.conclusion is None else {Cause.CRASH}
+    if stated is not None and not (shown is not None and shown.cause in above):
         return stated
     if shown is not None:
         return Evidence(Cause.CRASH, shown.line) if _crashed_in(look, shown, gap) else shown
@@ -341,6 +344,8 @@ def _cause(look: _Look, job: Job, gap: list[str]) -> Evidence | None:
         return None
     if look.bad or look.hidden or job.conclusion == "neutral":
         return None
+    if job.exit_code is None and gap:
+        return Evidence(Cause.INFRA, f"the job says {job.conclusion} and has no exit status: its machine was lost")
     return Evidence(Cause.BROKEN, f"the job says {job.conclusion}, exit status {job.exit_code}, and no test says why")
 
 

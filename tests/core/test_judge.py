@@ -441,6 +441,7 @@ def test_a_suite_without_a_file_beside_one_that_fails_is_still_missing() -> None
         ({"conclusion": "failure", "exit_code": 127}, "infra"),
         ({"conclusion": "failure", "exit_code": 1}, "failed"),
         ({"conclusion": "success", "exit_code": 139}, "failed"),
+        ({"conclusion": "failure", "exit_code": None}, "infra"),
     ],
 )
 def test_no_report_and_how_the_job_ended(how: dict[str, Any], verdict: str) -> None:
@@ -476,6 +477,20 @@ def test_the_log_says_why_there_is_no_report(line: str, verdict: str) -> None:
 def test_the_first_cause_is_the_root() -> None:
     assert red(None, log="No space left on device\nFatal Python error: Bus error\n").verdict is Outcome.INFRA
     assert red(None, log="Segmentation fault\nConnection reset by peer\n").verdict is Outcome.FAILED
+
+
+def test_trouble_that_a_green_job_got_over_explains_no_gap() -> None:
+    log = "fatal: unable to access 'https://example.com/': Connection reset by peer\nretrying in 5 s\n"
+    says(run(None, log=log), "omitted", ALL)
+    says(run(None, log=log + "Segmentation fault (core dumped)\n"), "failed")
+    says(run(junit(passing()), log=log), "passed")
+
+
+def test_what_a_job_states_of_its_end_goes_before_noise() -> None:
+    log = "Connection reset by peer, retrying\n"
+    says(run(None, conclusion="cancelled", exit_code=None, log=log), "not_run")
+    says(run(None, conclusion=None, exit_code=None, log="No runner matching the label mi350 was found"), "infra")
+    says(run(None, conclusion=None, exit_code=None), "not_run")
 
 
 def test_infra_never_hides_a_failed_test() -> None:
