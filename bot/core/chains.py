@@ -74,7 +74,7 @@ class Unlanded:
         for name in footprint.defined:
             self.symbols.setdefault(name, sha)
         for file in footprint.files:
-            if file.status in {"A", "R", "C"}:
+            if file.status in {"A", "C"}:  # a change to a renamed file finds it under its old name
                 self.paths.setdefault(file.path, sha)
             for name in file.refers:
                 if name not in known:
