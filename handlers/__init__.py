@@ -82,7 +82,7 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("issues", ("edited",), "ticked", "event"),
     Trigger("issues", ("labeled", "unlabeled", "closed", "reopened"), "issue_moved"),
     Trigger("check_run", ("rerequested",), "rerun", "event"),
-    Trigger("merge_group", ("checks_requested",), "gate_group", "event"),
+    Trigger("merge_group", ("checks_requested", "destroyed"), "gate_group", "event"),
     Trigger("membership", (), "gate_all", "repository"),
 )
 
@@ -92,6 +92,8 @@ CRONS: Sequence[Cron] = (
     Cron("redeliver", timedelta(minutes=10), per_repository=False),
     Cron("register", timedelta(hours=1), per_repository=False),
     Cron("prune", timedelta(hours=12), per_repository=False),
+    Cron("waivers", timedelta(hours=6)),
+    Cron("witness", timedelta(days=1)),
     Cron("unanswered", timedelta(minutes=10), per_repository=False),
 )
 
@@ -115,6 +117,8 @@ JOBS: Mapping[str, Handler] = {
     "ticked": _handler("dashboard", "ticked"),
     "sweep": _handler("sweep", "sweep"),
     "expire_runs": _handler("sweep", "expire_runs"),
+    "waivers": _handler("waivers", "waivers"),
+    "witness": _handler("auditing", "post_witness"),
     "unanswered": _handler("command", "unanswered"),
     "redeliver": _handler("redeliver", "redeliver"),
     "prune": _handler("sweep", "prune"),

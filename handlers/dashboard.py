@@ -67,6 +67,11 @@ async def _carry_out(fork: Fork, found: Sequence[Click]) -> None:
         await fork.enqueue("ingest", "repository")
 
 
+async def dashboard_issue(fork: Fork) -> int | None:
+    """The number of the dashboard issue where there is one."""
+    return next((issue.number for issue in await _mine(fork)), None)
+
+
 async def _mine(fork: Fork) -> list[Issue]:
     me = await fork.login()
     issues = await fork.github.issues(labels=(DASHBOARD_LABEL,))

@@ -13,13 +13,17 @@ from bot.core.types import Level, Outcome
 from bot.core.validation import Report
 from handlers.fork import Fork, open_fork
 from handlers.signatures import sign
-from handlers.validate import BEFORE, latest
+from handlers.validate import BEFORE, GROUP, latest
 
 
 async def results(ctx: Context, job: Job) -> None:
     """Job `results`: write the comment and the checks of a pull request's head from the runs that there are."""
     fork = await open_fork(ctx, job.scope)
     number = int(job.payload["number"])
+    if number == GROUP:
+        for sha, group in (await fork.note("groups") or {}).items():  # neither comment nor level checks of their own
+            await fork.enqueue("gate_group", sha, {"sha": sha, "ref": group["ref"]})
+        return
     pull = await fork.github.pull(number)
     if pull.state != "open":
         return

@@ -17,12 +17,15 @@ from handlers.fork import Fork, open_fork
 from handlers.manifest import expectation
 
 WRITERS = ("write", "maintain", "admin")
+GROUP = 0  # in place of a pull request's number: the commit of a merge queue's group
 BEFORE = {Level.L1: None, Level.L2: Level.L1, Level.L3: Level.L2}
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """What is validated: a commit of a pull request (`number`), or of trunk (None), against its base."""
+    """What is validated: a commit of a pull request (`number`), of a merge queue's group (GROUP) or of trunk (None),
+    against its base.
+    """
 
     sha: str
     base: str

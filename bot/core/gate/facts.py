@@ -40,7 +40,8 @@ class RunState(StrEnum):
 class PullFact:
     """The pull request, or the group of a merge queue (`number` of its first, files of all).
 
-    `files` are paths before and after, None where the list is truncated or unreadable; `fixes` are the keys of
+    `files` are paths before and after, None where the list is truncated or unreadable; `symbols` are the names that it
+    defines, changes or removes, None where they can't be told; `fixes` are the keys of
     trunk breakages that it mends; `risks` the names of the risk rules that the planner found in its commits, None
     where a batch's plan could not be read.
     """
@@ -51,7 +52,7 @@ class PullFact:
     kind: PullKind = PullKind.PERSON
     draft: bool = False
     files: tuple[str, ...] | None = None
-    symbols: tuple[str, ...] = ()
+    symbols: tuple[str, ...] | None = ()
     labels: tuple[str, ...] = ()
     risks: tuple[str, ...] | None = ()
     toolchain: bool = False

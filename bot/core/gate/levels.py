@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from bot.core.config import Config, Suite
 from bot.core.gate.facts import GateFacts, GateReason, PullFact, ReasonCode, RunState, SuiteResult
-from bot.core.owners import areas_of, owners_of
+from bot.core.gate.required import touched_areas
+from bot.core.owners import owners_of
 from bot.core.types import Decision, Level, Outcome
 from bot.core.waivers import Failure, JudgedWaiver, WaiverState
 
@@ -78,7 +79,7 @@ def may_start(*, config: Config, facts: GateFacts, level: Level) -> GateReason |
     """None where the level may start on this head commit; else what has to pass before: a cheaper level first."""
     if level in facts.forced:
         return None
-    touched = areas_of(facts.pull.files or (), config, facts.pull.symbols)
+    touched = touched_areas(facts.pull, config)
     for lower in tuple(Level)[: tuple(Level).index(level)]:
         if not _clean(lower, facts, config, touched):
             text = f"{level.value} does not start before {lower.value} passed on {facts.pull.head[:10]}"
@@ -146,7 +147,10 @@ def _failed(
         texts = sorted({text for failure in failures if (text := exemption(failure, facts, touched))})
         return GateReason(ReasonCode.SUITE, key, Decision.ALLOW, f"{name}: what failed is waived; {'; '.join(texts)}")
     names = sorted({failure.name for failure in left})
-    shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+    told = {failure.name: f"{failure.name} ({failure.why})" for failure in left if failure.why}
+    shown = ", ".join(told.get(name, name) for name in names[:5]) + (
+        f" and {len(names) - 5} more" if len(names) > 5 else ""
+    )
     cut = " (the list is cut)" if result.truncated else ""
     text = f"{name} {_said(result, left)}: {shown}{cut}"
     scope = f'"{names[0]}"' if any(char.isspace() for char in names[0]) else names[0]

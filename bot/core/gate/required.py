@@ -27,7 +27,7 @@ class Required:
 def required(*, config: Config, pull: PullFact) -> Required:
     """What this change has to show. `pull.files` must be known."""
     files = pull.files or ()
-    touched = areas_of(files, config, pull.symbols)
+    touched = touched_areas(pull, config)
     levels: dict[Level, str] = dict.fromkeys(config.gate.levels, "the file's gate.levels")
     areas: dict[str, str] = {}
     for rule in config.gate.rules:
@@ -61,8 +61,16 @@ def hits(risk: RiskRule, pull: PullFact) -> bool:
         risk.name in (pull.risks or ())
         or f"risk:{risk.name}" in pull.labels
         or any(matches(path, risk.paths) for path in pull.files or ())
-        or any(matches_name(symbol, risk.symbols) for symbol in pull.symbols)
+        or (bool(risk.symbols) if pull.symbols is None else any(matches_name(s, risk.symbols) for s in pull.symbols))
     )
+
+
+def touched_areas(pull: PullFact, config: Config) -> tuple[str, ...]:
+    """The areas that the change touches; where its symbols are not known, each that names symbols."""
+    found = areas_of(pull.files or (), config, pull.symbols or ())
+    if pull.symbols is not None:
+        return found
+    return tuple(name for name, area in config.areas.items() if name in found or area.symbols)
 
 
 def _below(levels: dict[Level, str], config: Config) -> None:

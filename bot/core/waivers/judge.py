@@ -7,7 +7,7 @@ the end of the UTC day that it names, and is never renewed in silence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
@@ -34,7 +34,10 @@ class ScopeKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One thing that did not pass: a test of a suite, a metric of a kernel, or the suite as a whole."""
+    """One thing that did not pass: a test of a suite, a metric of a kernel, or the suite as a whole.
+
+    `why` is for people, and makes no difference between two failures.
+    """
 
     level: Level
     suite: str
@@ -42,6 +45,7 @@ class Failure:
     test: str | None = None
     metric: str | None = None
     kernel: str | None = None
+    why: str = field(default="", compare=False)
 
     @property
     def name(self) -> str:
