@@ -67,6 +67,7 @@ HARNESSES: dict[str, str] = {
     "kernels": "runners.harnesses.kernels",
     "command": "runners.harnesses.command",
     "bench": "runners.harnesses.command",
+    "torchrun": "runners.harnesses.torchrun",
 }
 
 

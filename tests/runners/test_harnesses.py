@@ -313,6 +313,22 @@ async def test_a_command_must_bring_its_metrics(tmp_path: Path, script: str, out
         assert [(m.metric, m.samples) for m in report.measurements] == [("qps", (12.5,))]
 
 
+@pytest.mark.skipif(not __import__("importlib.util").util.find_spec("torch"), reason="needs torch")
+async def test_a_distributed_job_reports_from_rank_0_and_fails_with_any_rank(tmp_path: Path) -> None:
+    job = (
+        "import json, os, sys\n"
+        "rank, world = int(os.environ['RANK']), int(os.environ['WORLD_SIZE'])\n"
+        "if rank == 0:\n"
+        "    json.dump({'metrics': {'world': world}}, open(os.environ['GRAFT_RESULTS'], 'w'))\n"
+        "sys.exit(7 if rank == 1 and 'fail' in sys.argv else 0)\n"
+    )
+    good = await run(tmp_path / "good", {"job.py": job}, harness="torchrun", run=["job.py"], metrics=["world"])
+    assert good.outcome is Outcome.PASSED, good
+    assert good.measurements[0].samples == (2.0,)
+    bad = await run(tmp_path / "bad", {"job.py": job}, harness="torchrun", run=["job.py", "fail"], metrics=["world"])
+    assert bad.outcome is Outcome.FAILED
+
+
 # --- the kernels' own harness
 
 
