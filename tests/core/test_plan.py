@@ -1,0 +1,191 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.core.config import Config
+from bot.core.divergence import Divergence, FileDivergence
+from bot.core.footprint import FileFootprint, Footprint, Language, SymbolChange
+from bot.core.lineage import Below
+from bot.core.plan import Candidate, Draft, Surroundings, draft
+from bot.core.reverts import Link
+from bot.core.risk import Trial
+from bot.core.types import Commit, PlannedCommit, Reason, ReasonKind, Verdict
+from tests.core.test_lineage import touched
+
+CLEAN, CONFLICT = Trial("clean"), Trial("conflict", ("a",))
+AROUND = Surroundings(Divergence(files={}, words=frozenset({"there"})))
+
+
+def file(
+    path: str, *, refers: tuple[str, ...] = (), defines: tuple[str, ...] = (), what: str = "defined"
+) -> FileFootprint:
+    symbols = tuple(SymbolChange(name, "function", what, (name,)) for name in defines)
+    return replace(touched(path, (1, 1, 1, 1)), refers=frozenset(refers), symbols=symbols, language=Language.PYTHON)
+
+
+def candidate(
+    name: str, *files: FileFootprint, trial: Trial = CLEAN, touches: tuple[str, ...] = (), **more: object
+) -> Candidate:
+    commit = Commit(name, "tree", (), "n", "e", 0, "+0000", 0, f"{name} (#7)")
+    near = more.pop("near", ())
+    assert isinstance(near, tuple)
+    below = Below(frozenset(touches), frozenset({*touches, *near}))
+    return Candidate(commit, Footprint(name, files or (touched(name),)), trial, below, **more)  # type: ignore[arg-type]
+
+
+def shape(made: Draft) -> dict[str, list[list[str]]]:
+    return {
+        "bundles": [[commit.sha for commit in bundle.commits] for bundle in made.bundles],
+        "chains": [[commit.sha for commit in chain.commits] for chain in made.chains],
+        "held": [[commit.sha for commit in made.held]],
+        "settled": [[commit.sha for commit in made.settled]],
+    }
+
+
+def found(made: Draft, sha: str) -> PlannedCommit:
+    groups = [*(b.commits for b in made.bundles), *(c.commits for c in made.chains), made.held, made.settled]
+    return next(commit for commits in groups for commit in commits if commit.sha == sha)
+
+
+def test_lines_of_one_that_stays_out_make_a_chain_and_lines_of_a_bundled_one_a_bond() -> None:
+    made = draft(
+        [
+            candidate("free"),
+            candidate("bonded", touches=("free",)),
+            candidate("out", trial=CONFLICT),
+            candidate("after", touches=("out",), trial=CONFLICT),
+            candidate("beside", touches=("out",)),
+        ],
+        AROUND,
+    )
+    assert shape(made)["bundles"] == [["free", "bonded", "beside"]]
+    assert shape(made)["chains"] == [["out", "after"]]
+    assert found(made, "bonded").waits_for == ("free",)
+    assert found(made, "free").pr == 7
+
+
+@pytest.mark.parametrize(
+    ("brings", "uses", "leans"),
+    [
+        (file("u.py", defines=("fresh_name",)), file("c.py", refers=("fresh_name",)), True),
+        (file("u.py", defines=("there",)), file("c.py", refers=("there",)), False),
+        (file("u.py", refers=("local",)), file("u.py", refers=("local",)), True),
+        (file("u.py", refers=("local",)), file("c.py", refers=("local",)), False),
+        (file("u.py", refers=("rocdl.new.op",)), file("c.py", refers=("rocdl.new.op",)), True),
+        (file("u.py", refers=("THE_NEW_SWITCH",)), file("c.py", refers=("THE_NEW_SWITCH",)), True),
+        (file("u.py", defines=("fresh",)), file("c.py", refers=("fresh",), defines=("fresh",)), False),
+        (touched("n.py", status="A"), touched("n.py"), True),
+        (touched("n.py", status="R", old="o.py"), touched("n.py"), False),
+    ],
+)
+def test_what_leans_on_what_only_an_unlanded_commit_brings(
+    brings: FileFootprint, uses: FileFootprint, leans: bool
+) -> None:
+    made = draft([candidate("out", brings, trial=CONFLICT), candidate("uses", uses)], AROUND)
+    assert shape(made)["chains"] == ([["out", "uses"]] if leans else [["out"]])
+    if leans:
+        assert found(made, "uses").verdict is Verdict.RISKY
+        assert found(made, "uses").waits_for == ("out",)
+
+
+def test_what_a_bundled_commit_brings_only_binds() -> None:
+    made = draft(
+        [candidate("brings", file("u.py", defines=("fresh",))), candidate("uses", file("c.py", refers=("fresh",)))],
+        AROUND,
+    )
+    assert shape(made)["bundles"] == [["brings", "uses"]]
+    assert found(made, "uses").waits_for == ("brings",)
+
+
+def test_near_one_that_stays_out_is_worth_watching_and_no_more() -> None:
+    same = file("u.py", defines=("shared_function",), what="body")
+    made = draft([candidate("out", same, trial=CONFLICT), candidate("close", same, near=("out",))], AROUND)
+    assert shape(made)["bundles"] == [["close"]]
+    assert found(made, "close").verdict is Verdict.WATCH
+    assert ReasonKind.CORRELATED in {reason.kind for reason in found(made, "close").reasons}
+
+
+def test_a_lane_is_no_chain_and_its_dependents_wait() -> None:
+    made = draft(
+        [
+            candidate("bump", touched("cmake/llvm-hash.txt")),
+            candidate("waits", touches=("bump",)),
+            candidate("waits_too", touches=("waits",)),
+            candidate("second", touched("cmake/llvm-hash.txt"), touches=("bump",)),
+            candidate("free"),
+        ],
+        AROUND,
+    )
+    assert [chain.lane for chain in made.chains] == [True]
+    assert shape(made) == {
+        "bundles": [["free"]],
+        "chains": [["bump", "second"]],
+        "held": [["waits", "waits_too"]],
+        "settled": [[]],
+    }
+    assert found(made, "waits_too").waits_for == ("waits",)
+
+
+def test_what_the_proof_refused_goes_where_it_belongs() -> None:
+    reason = Reason(ReasonKind.ORDER_DIFFERS, "differs", ("out",), 0.9)
+    around = replace(AROUND, moved={"early": (reason, ("out",))})
+    made = draft([candidate("out", trial=CONFLICT), candidate("early"), candidate("free")], around)
+    assert shape(made)["chains"] == [["out", "early"]]
+    assert reason in found(made, "early").reasons
+    tied = replace(AROUND, tied={"b": frozenset({"a"})})
+    config = Config.of({"upstream": {"repository": "u/u"}, "ingest": {"bundle": {"max_commits": 1}}})
+    assert shape(draft([candidate("a"), candidate("b")], replace(tied, config=config)))["bundles"] == [["a", "b"]]
+
+
+def test_a_series_of_reverts_is_one_chain_and_a_pair_one_bundle() -> None:
+    links = {
+        "back": Link("back", "revert", ("one", "two"), "body"),
+        "again": Link("again", "reland", ("one",), "title"),
+        "undo": Link("undo", "revert", ("pair",), "body"),
+    }
+    made = draft(
+        [candidate(name) for name in ("one", "pair", "two", "back", "undo", "again")], replace(AROUND, links=links)
+    )
+    assert shape(made)["chains"] == [["one", "two", "back", "again"]]
+    assert shape(made)["bundles"] == [["pair", "undo"]]
+
+
+def test_what_was_left_out_for_good_or_for_later_still_counts_as_missing() -> None:
+    absent = {"deferred": Footprint("deferred", (file("u.py", defines=("fresh",)),))}
+    made = draft([candidate("uses", file("c.py", refers=("fresh",)))], replace(AROUND, absent=absent))
+    assert shape(made)["held"] == [["uses"]]
+    assert found(made, "uses").waits_for == ("deferred",)
+
+
+def test_what_git_could_not_try_says_so() -> None:
+    made = draft([candidate("broken", trial=Trial("conflict"), error="unable to read 1234")], AROUND)
+    assert any("unable to read 1234" in reason.text for reason in found(made, "broken").reasons)
+
+
+def test_a_fork_file_in_a_folder_that_moves_is_named() -> None:
+    around = replace(
+        AROUND, divergence=Divergence(files={"old/mine": FileDivergence("old/mine", "own")}, words=frozenset())
+    )
+    made = draft([candidate("move", touched("new/a", status="R", old="old/a"))], around)
+    assert any("old/mine" in reason.evidence for reason in found(made, "move").reasons)
+
+
+def test_skipped_and_empty_are_settled_with_their_reason() -> None:
+    config = Config.of({"upstream": {"repository": "u/u"}, "ingest": {"skip": ["ci/**"]}})
+    made = draft(
+        [
+            candidate("ci", touched("ci/x")),
+            candidate("there", trial=Trial("empty")),
+            candidate("gone", trial=Trial("empty", (), True), kept_deleted=("x",)),
+            candidate("mixed", touched("ci/x"), touched("a")),
+        ],
+        replace(AROUND, config=config),
+    )
+    assert [(commit.sha, commit.verdict, commit.reasons[0].kind) for commit in made.settled] == [
+        ("ci", Verdict.SKIPPED, ReasonKind.SKIP_RULE),
+        ("there", Verdict.EMPTY, ReasonKind.ALREADY_THERE),
+        ("gone", Verdict.EMPTY, ReasonKind.NO_EFFECT),
+    ]
+    assert shape(made)["bundles"] == [["mixed"]]
