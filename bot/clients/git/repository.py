@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -11,10 +10,11 @@ from typing import Self
 
 from bot.clients.git import loose
 from bot.clients.git.batch import Objects
-from bot.clients.git.errors import GitError, ObjectMissing, fetch_error, push_error
+from bot.clients.git.errors import GitError, ObjectMissing
 from bot.clients.git.patches import Section, parse_patches
 from bot.clients.git.picks import Labels, Merge, Merger
-from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, credentials, environment, roomy_folder, run, text
+from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, environment, roomy_folder, run, text
+from bot.clients.git.remotes import Remotes
 from bot.clients.git.values import (
     LOG_FORMAT,
     ConflictFile,
@@ -30,7 +30,7 @@ Keep = Collection[str]
 _RENAMES = ["-M", f"-l{RENAME_LIMIT}"]
 
 
-class Git:
+class Git(Remotes):
     """A bare mirror. Synchronous; safe to share between threads; `close` (or `with`) ends its helper processes."""
 
     def __init__(self, path: Path, *, scratch: Path | None = None) -> None:
@@ -77,80 +77,6 @@ class Git:
 
     def __exit__(self, *error: object) -> None:
         self.close()
-
-    # what other repositories hold
-
-    def fetch(self, url: str, refspecs: Sequence[str], *, token: str | None = None, timeout: float = 1800) -> None:
-        """Fetch `refspecs` from `url`; one without `+` refuses a rewritten history (FetchError of kind `moved`)."""
-        options, secret = credentials(url, token)
-        command = [
-            *options,
-            "fetch",
-            "--no-tags",
-            "--no-write-fetch-head",
-            "--no-auto-maintenance",
-            "--no-recurse-submodules",
-            "--end-of-options",
-            url,
-            *refspecs,
-        ]
-        try:
-            # two fetches that move the same ref at once end in an error of git's that says nothing of the other side
-            with self._alone("fetch"):
-                self._run(command, env=secret, timeout=timeout)
-        except GitError as error:
-            raise fetch_error(command[len(options) :], error.stderr, error.returncode) from None
-
-    @contextlib.contextmanager
-    def _alone(self, what: str) -> Iterator[None]:
-        """One process or thread at a time does this in this repository; the others wait."""
-        with (self.path / f"graft-{what}.lock").open("ab") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-
-    def remote_refs(
-        self, url: str, patterns: Sequence[str] = (), *, token: str | None = None, timeout: float = 120
-    ) -> dict[str, str]:
-        """The refs of another repository by name; `HEAD` is given as the name of the branch that it stands for."""
-        options, secret = credentials(url, token)
-        command = [*options, "ls-remote", "--quiet", "--symref", "--end-of-options", url, *patterns]
-        try:
-            done = self._run(command, env=secret, timeout=timeout)
-        except GitError as error:
-            raise fetch_error(command[len(options) :], error.stderr, error.returncode) from None
-        refs: dict[str, str] = {}
-        for line in text(done).splitlines():
-            value, _, name = line.partition("\t")
-            if value.startswith("ref: "):
-                refs[name] = value.removeprefix("ref: ")
-            else:
-                refs.setdefault(name, value)
-        return refs
-
-    def push(
-        self, url: str, sha: str, ref: str, *, expected: str | None, token: str | None = None, timeout: float = 600
-    ) -> None:
-        """Set another repository's `ref` to `sha` (empty: delete it) if it stands at `expected` (None: it isn't there).
-
-        Raises PushRejected, nothing written then.
-        """
-        name = ref if ref.startswith("refs/") else f"refs/heads/{ref}"
-        options, secret = credentials(url, token)
-        command = [
-            *options,
-            "push",
-            "--quiet",
-            "--porcelain",
-            "--no-verify",
-            f"--force-with-lease={name}:{expected or ''}",
-            "--end-of-options",
-            url,
-            f"{sha}:{name}",
-        ]
-        done = run(command, env=self._env | secret, cwd=self.path, ok=range(256), timeout=timeout)
-        if done.returncode != 0:
-            said = text(done.stderr + b"\n" + done.stdout)
-            raise push_error(command[len(options) :], said, done.returncode)
 
     def set_ref(self, ref: str, sha: str | None, *, expected: str | None = None) -> None:
         """Set a ref of this repository, or delete it (None), if it stands at `expected` (where given)."""
@@ -356,16 +282,6 @@ class Git:
             ["commit-tree", tree, *chain, "-F", "-"], stdin=message.encode("utf-8", "replace"), env=identity
         )
         return text(done).strip()
-
-    def _run(
-        self,
-        arguments: Sequence[str],
-        *,
-        stdin: bytes | None = None,
-        env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-    ) -> bytes:
-        return run(arguments, env=self._env | dict(env or {}), cwd=self.path, stdin=stdin, timeout=timeout).stdout
 
     def _log(self, arguments: Sequence[str], stdin: bytes | None = None) -> list[Commit]:
         raw = self._run(
