@@ -13,7 +13,7 @@ from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint, FootprintCache
 from bot.core.ledger import LandedPullRequest, dispositions
 from bot.core.lineage import Below, textual
-from bot.core.owners import areas_of, owners_of
+from bot.core.owners import owners_of
 from bot.core.plan import Candidate, Draft, Surroundings, draft, skipped_by_rule
 from bot.core.reverts import revert_links
 from bot.core.risk import Trial
@@ -345,4 +345,4 @@ def _taken_back(entry: LedgerEntry) -> Reason:
     return Reason(ReasonKind.REVERT, f"the fork took it back: {entry.reason}", (entry.by,), 1.0)
 
 
-__all__ = ["CannotPlan", "areas_of", "deleted_by_fork", "make_plan", "read_ledger", "read_range", "undecided"]
+__all__ = ["CannotPlan", "deleted_by_fork", "make_plan", "read_ledger", "read_range", "undecided"]

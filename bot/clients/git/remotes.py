@@ -1,4 +1,4 @@
-"""What a repository fetches from others and pushes to them: under a lease, the token in one child's environment only."""
+"""What a repository fetches from others and pushes to them: under a lease, the token seen by one child alone."""
 
 from __future__ import annotations
 
