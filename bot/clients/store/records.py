@@ -72,11 +72,22 @@ class Commands(Part):
             key = ("repository", "comment_id", "position", "body_hash")
             return await insert_new(connection, commands, _values(command), key=key)
 
-    async def answer_command(self, repository: str, comment_id: int, position: int, answer: str, now: datetime) -> None:
-        """Note that the command was answered, and how."""
+    async def answer_command(
+        self,
+        repository: str,
+        comment_id: int,
+        position: int,
+        answer: str,
+        now: datetime,
+        *,
+        body_hash: str | None = None,
+    ) -> None:
+        """Note that the command was answered, and how; without `body_hash` all that ever stood at that position."""
         statement = sa.update(commands).where(
             commands.c.repository == repository, commands.c.comment_id == comment_id, commands.c.position == position
         )
+        if body_hash is not None:
+            statement = statement.where(commands.c.body_hash == body_hash)
         async with self._begin() as connection:
             await connection.execute(statement.values(answer=answer, answered_at=now))
 
