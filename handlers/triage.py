@@ -38,6 +38,7 @@ async def triage(ctx: Context, job: Job) -> None:
     if states and all(state.outcome in (Outcome.PASSED, Outcome.WAIVED) for state in states):
         await fork.put_note("trunk", {**(await fork.note("trunk") or {}), "green": sha})
     await fork.enqueue("dashboard", "repository")
+    await fork.enqueue("gate_all", "repository")  # red or mended, or measured: trunk is what every gate looks at
 
 
 async def _judge(fork: Fork, sha: str, state: SuiteState) -> None:

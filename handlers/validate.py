@@ -11,6 +11,7 @@ from bot.clients.store.models import Job, Run, RunState
 from bot.context import Context
 from bot.core.batches import key_of
 from bot.core.config import Suite
+from bot.core.measured import needs_baseline
 from bot.core.types import Level, Outcome
 from bot.core.validation import RunRequest
 from handlers.fork import Fork, open_fork
@@ -89,7 +90,17 @@ async def start_level(
         run = await _queue(fork, target, level, suite, again=again)
         if run is not None:
             created.append(run)
+            if target.number is not None and needs_baseline(suite):
+                await _measure_trunk(fork, target, level, suite)
     return created
+
+
+async def _measure_trunk(fork: Fork, target: Target, level: Level, suite: Suite) -> None:
+    """Where trunk has no number to compare with, nor is one on its way, its commit below the change is measured too."""
+    runs = await fork.ctx.store.runs(fork.name, level=level.value)
+    mine = [run for run in runs if run.number is None and run.suite == suite.suite]
+    if not any(run.state is not RunState.DONE or run.outcome == Outcome.PASSED for run in mine):
+        await _queue(fork, Target(target.base, target.base), level, suite, again=True)
 
 
 async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool) -> Run | None:
