@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from bot.core.footprint.hunks import Hunk, hunks
 from bot.core.footprint.languages import GRAMMAR_VERSION, Language, language_of
-from bot.core.footprint.lexer import references
+from bot.core.footprint.lexer import references, without_docstrings
 from bot.core.footprint.table import TOP, Definition, SymbolTable, symbols_of, table_key
 from bot.core.types import Commit
 
@@ -232,10 +232,9 @@ def _words(
 
 
 def _words_on(text: bytes, ranges: Sequence[tuple[int, int]], language: Language) -> frozenset[str]:
-    """Identifiers on these lines. The whole text is read only where a line can't tell that it stands in a string."""
-    if language is Language.PYTHON and (b'"""' in text or b"'''" in text):
-        lines = {line for start, count in ranges for line in range(start, start + count)}
-        return frozenset(name for name, at in references(text, language).items() if not lines.isdisjoint(at))
+    """Identifiers on these lines; a line of Python can't tell by itself that it stands in a docstring."""
+    if language is Language.PYTHON:
+        text = without_docstrings(text)
     rows = text.splitlines(keepends=True)
     part = b"".join(row for start, count in ranges for row in rows[start - 1 : start - 1 + count])
     return frozenset(references(part, language))

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from functools import lru_cache
 
+_BLOCK = 64
 _SMALL = 250_000  # product of two line counts up to which the exact matcher is quick enough
 
 
@@ -24,7 +25,7 @@ class Hunk:
     new_lines: int
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def hunks(old: bytes, new: bytes) -> tuple[Hunk, ...]:
     """The changed ranges in order; empty for equal texts."""
     if old == new:
@@ -33,13 +34,10 @@ def hunks(old: bytes, new: bytes) -> tuple[Hunk, ...]:
 
 
 def _changes(old: Sequence[bytes], new: Sequence[bytes], old_at: int, new_at: int) -> Iterator[Hunk]:
-    head = 0
-    while head < len(old) and head < len(new) and old[head] == new[head]:
-        head += 1
-    tail = 0
-    while tail < len(old) - head and tail < len(new) - head and old[-1 - tail] == new[-1 - tail]:
-        tail += 1
-    old, new = old[head : len(old) - tail], new[head : len(new) - tail]
+    head = _common(old, new)
+    old, new = old[head:], new[head:]
+    tail = _common(old[::-1], new[::-1])
+    old, new = old[: len(old) - tail], new[: len(new) - tail]
     old_at, new_at = old_at + head, new_at + head
     if not old and not new:
         return
@@ -51,6 +49,16 @@ def _changes(old: Sequence[bytes], new: Sequence[bytes], old_at: int, new_at: in
                 yield Hunk(old_at + a, b - a, new_at + c, d - c)
     else:
         yield from _between_anchors(old, new, old_at, new_at)
+
+
+def _common(old: Sequence[bytes], new: Sequence[bytes]) -> int:
+    """How many lines are equal at the start: by blocks first, since that is done without a step for each line."""
+    at, end = 0, min(len(old), len(new))
+    while at + _BLOCK <= end and old[at : at + _BLOCK] == new[at : at + _BLOCK]:
+        at += _BLOCK
+    while at < end and old[at] == new[at]:
+        at += 1
+    return at
 
 
 def _between_anchors(old: Sequence[bytes], new: Sequence[bytes], old_at: int, new_at: int) -> Iterator[Hunk]:

@@ -15,6 +15,8 @@ _C_LIKE = re.compile(rb"(" + _C_COMMENT + rb")|(\n)|(" + _WORD + rb")|" + _INCLU
 _HASH = re.compile(rb"(" + _HASH_COMMENT + rb")|(\n)|(" + _WORD + rb")", re.DOTALL)
 # what FileCheck expects stands in comments, so those count
 _MLIR = re.compile(rb"(?!)()|(\n)|(" + _WORD + rb"(?:\.[A-Za-z_][A-Za-z0-9_]*)*)")
+_BLANK = re.compile(rb"[ \t\r]*\n(?:[ \t\r]*\n)*")
+_DOCSTRING = re.compile(rb"\"\"\".*?\"\"\"|'''.*?'''", re.DOTALL)
 _PLAIN = re.compile(rb"(?!)()|(\n)|(" + _WORD + rb")")
 _LEXERS = {
     Language.C: _C_LIKE,
@@ -47,6 +49,13 @@ def references(blob: bytes, language: Language) -> dict[str, tuple[int, ...]]:
     return {name.decode("ascii"): tuple(lines) for name, lines in found.items()}
 
 
+def without_docstrings(text: bytes) -> bytes:
+    """Python without what stands in strings of three quotes, line for line."""
+    if b'"""' not in text and b"'''" not in text:
+        return text
+    return _DOCSTRING.sub(lambda match: b"\n" * match[0].count(b"\n"), text)
+
+
 def words(blob: bytes) -> frozenset[str]:
     """Every word of a text, comments and strings included: what must miss before a name counts as nowhere."""
     return frozenset(word.decode("ascii") for word in set(_ANY_WORD.findall(blob)))
@@ -60,7 +69,7 @@ def code_of(text: bytes, language: Language) -> bytes:
     pattern = _COMMENTS.get(language)
     bare = pattern.sub(_keep_strings, text) if pattern else text
     if language in (Language.PYTHON, Language.OTHER):
-        return b"\n".join(line for line in (line.rstrip() for line in bare.split(b"\n")) if line)
+        return _BLANK.sub(b"\n", bare).strip(b"\n")
     return b" ".join(bare.split())
 
 
