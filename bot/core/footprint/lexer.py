@@ -69,7 +69,7 @@ def code_of(text: bytes, language: Language) -> bytes:
     pattern = _COMMENTS.get(language)
     bare = pattern.sub(_keep_strings, text) if pattern else text
     if language in (Language.PYTHON, Language.OTHER):
-        return _BLANK.sub(b"\n", bare).strip(b"\n")
+        return _BLANK.sub(b"\n", bare).lstrip(b"\n").rstrip()
     return b" ".join(bare.split())
 
 
