@@ -4,24 +4,186 @@ from __future__ import annotations
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
-_VOLATILE = re.compile(r"0x[0-9a-fA-F]+|\b\d+(?:\.\d+)?\b|\b[0-9a-f]{12,40}\b|/[^\s:]+/")
+from bot.core.signature.clean import Line, base, clean, function_of, named_test
+from bot.core.signature.compiler import diagnostic, pass_of, wrapper
+from bot.core.signature.device import device_fault
+from bot.core.signature.dump import frame_of
+from bot.core.signature.exceptions import CONTROL_FLOW, exception, numeric, raised, spoken
+from bot.core.signature.mask import mask, words
+from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank, Signature
+from bot.core.signature.services import service
+
+__all__ = ["Signature", "signature"]
+
+_WARNED = 35  # a warning stands behind an error of the same kind
+_HANDLING = "During handling of the above exception"
+_SPEAKS = re.compile(
+    r"\b(?:error|fatal|fail(?:ed|ure)?|cannot|can't|could not|couldn't|unable|invalid|unexpected|unsupported|unknown|missing|not found|denied|refused|abort(?:ed)?|panic|crash(?:ed)?)\b",
+    re.I,
+)
+_OPEN = re.compile(r"No such file or directory:$")
+_NOTE = re.compile(r"^(?:note|hint|help|info|remark): ", re.I)
+_EXIT = re.compile(
+    r"(?:Process completed with|exited with|returned|Got|failed with)(?: non-zero)? ?(?:an )?(?:exit )?(?:code|status|error code)|exit (?:code|status)|Post job cleanup|^=+ .*(?:passed|failed|error).* =+$|BUILD_FAILURE|^Traceback|most recent call last|^\d+ failed|short test summary|The above exception was",
+    re.I,
+)
+_TRACED = re.compile(r"^\++ (?:sudo |timeout \S+ |time )*(?P<command>[\w./-]+)(?: |$)")
+_PASSED = re.compile(r"\bPASSED\b(?: +\[ *\d+%\])?$|^PASS(?:ED)?: ")
+# commands that ask the machine or a service, nothing of the code under test
+_OUTSIDE = frozenset(
+    "nvidia-smi rocm-smi amd-smi docker podman apt apt-get yum dnf curl wget aws gcloud az ssh scp rsync modprobe systemctl mount".split()
+)
+_TEST_FRAME = re.compile(r"^test_\w+$")
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """`key` stands for the cause, `cls` is infra, code, harness or unknown, `title` says it in one line."""
+@dataclass
+class _Reading:
+    """What has been met on the way through a text."""
 
-    key: str
-    cls: str
-    title: str
+    found: list[Found] = field(default_factory=list)
+    tests: list[str] = field(default_factory=list)
+    frame: tuple[str, str] | None = None
+    crashed: str = ""  # where an interpreter was when it died
+    dying: bool = False
+    test_frame: str = ""
+    running: str = ""  # a compiler's pass
+    asked: str = ""  # the last command that a shell traced
+    passing: bool = False  # tests were passing to the end
+    native: str = ""  # a native stack's first own frame
+    harness: bool = False
 
 
 def signature(text: str, test: str | None = None) -> Signature:
     """The signature of a failure's text; `test` is the node id, used where the text says nothing of the cause."""
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    told = next((line for line in reversed(lines) if re.match(r"(E\s+)?[\w.]*(Error|Exception|assert)", line)), "")
-    title = told or (lines[-1] if lines else test or "no text")
-    normal = _VOLATILE.sub("#", told) if told else (test or title).split("[", 1)[0]
-    return Signature(hashlib.sha256(normal.encode()).hexdigest()[:16], "unknown", title[:200])
+    reading = _read(clean(text))
+    where = function_of(test or next(iter(reading.tests), None)) or reading.test_frame
+    best = min(reading.found, key=lambda found: found.rank, default=None)
+    if best is None:
+        return _signature("nothing", (where or "no text",), UNKNOWN, test or "no text")
+    key = best.key
+    if best.kind == "test hung":
+        key = (where,)
+    elif best.by_test and where:
+        key = (where,) if best.kind in ("numeric", "opaque") else (where, *best.key)
+    elif best.kind == "opaque" and reading.running:
+        key = (reading.running,)
+    elif best.rank == Rank.TIMEOUT and reading.asked:
+        key = (base(reading.asked), *best.key)
+    elif best.rank == Rank.CRASH and best.cls == CODE:
+        key = (*best.key, _crashed_at(reading) or where)
+    return _signature(best.kind, key, _class(best, reading), best.title)
+
+
+def _crashed_at(reading: _Reading) -> str:
+    if reading.native or reading.running:
+        return reading.native or reading.running
+    return reading.crashed or (":".join(reading.frame) if reading.frame else "")
+
+
+def _class(best: Found, reading: _Reading) -> str:
+    """The class of what was found; never infra where code alone can have done something else in the text."""
+    if best.cls == INFRA and any(found.hard and found.title != best.title for found in reading.found):
+        return UNKNOWN
+    if best.rank == Rank.TIMEOUT and base(reading.asked) in _OUTSIDE:
+        return INFRA
+    if best.kind == "job time limit" and reading.passing:
+        return HARNESS  # the limit is too short for what it has to hold
+    if reading.harness and best.kind in ("exception", "assert"):
+        return HARNESS
+    return best.cls
+
+
+def _read(lines: Sequence[Line]) -> _Reading:
+    reading = _Reading()
+    for index, line in enumerate(lines):
+        reading.harness = reading.harness or line.harness
+        if line.frame:
+            if reading.dying:
+                reading.crashed, reading.dying = ":".join(line.frame), False
+            if reading.frame is None or not _foreign_frame(line.frame):
+                reading.frame = line.frame
+            if _TEST_FRAME.match(line.frame[1]):
+                reading.test_frame = f"{line.frame[0]}::{line.frame[1]}"
+            continue
+        if line.source:
+            continue
+        if line.text.startswith(_HANDLING):
+            reading.found = [
+                found for found in reading.found if found.kind != "exception" or found.key[0] not in CONTROL_FLOW
+            ]
+            continue
+        reading.dying = reading.dying or (not reading.crashed and "most recent call first" in line.text)
+        reading.running = reading.running or pass_of(line.text)
+        reading.native = reading.native or frame_of(line.text)
+        text = line.text
+        if traced := _TRACED.match(text):
+            reading.asked = traced["command"]
+            continue
+        reading.passing = reading.passing or bool(_PASSED.search(text))
+        if told := named_test(text):
+            reading.tests.append(told[0])
+            text = told[1]
+        if text and not _NOTE.match(text):
+            following = next((after.text for after in lines[index + 1 : index + 3] if not after.source), "")
+            if found := _line(text, following, reading):
+                reading.found.append(replace(found, rank=found.rank + _WARNED) if line.warning else found)
+    return reading
+
+
+def _foreign_frame(frame: tuple[str, str]) -> bool:
+    return frame[0] in ("threading.py", "runpy.py", "importlib", "<string>", "python.py", "runner.py")
+
+
+def _line(text: str, following: str, reading: _Reading) -> Found | None:
+    """What one line says, the most telling reading first."""
+    if _OPEN.search(text):
+        text = f"{text} {following}"
+    error = exception(text, reading.frame)
+    if found := device_fault(text):
+        return found
+    outside = service(text, exception=error is not None)
+    if outside and outside.rank == Rank.PHYSICAL:
+        return outside
+    if found := wrapper(text):
+        return found
+    found = _with_following(diagnostic(text), following)
+    if found and not (found.kind == "told" and outside):
+        return found
+    if found := numeric(text):
+        return found
+    if error and outside and outside.rank < Rank.CRASH:
+        return replace(outside, rank=Rank.EXCEPTION)
+    if outside:
+        return outside
+    if found := spoken(text):
+        return found
+    if error:
+        name, message = error
+        return raised(name, message or "", text, reading.frame)
+    if _EXIT.search(text):
+        return Found("exit", Rank.WRAPPER + 5, UNKNOWN, ("exit",), text, by_test=True)
+    if _SPEAKS.search(text):
+        masked = mask(text)
+        return Found("spoken", Rank.SPOKEN, UNKNOWN, (masked,), text) if words(masked) > 1 else None
+    return None
+
+
+def _with_following(found: Found | None, following: str) -> Found | None:
+    """A diagnostic whose message stands on the next line, with it."""
+    if found is None or not following:
+        return found
+    if found.kind == "filecheck":
+        return replace(found, key=(*found.key, mask(re.sub(r"^(?:\S+:\d+:\d+: .*|//|#|;)\s*", "", following))))
+    if found.kind == "cmake" and found.key[-1] == "":
+        return replace(found, key=(*found.key[:-1], mask(following)), title=f"{found.title} {following}")
+    return found
+
+
+def _signature(kind: str, key: tuple[str, ...], cls: str, title: str) -> Signature:
+    whole = "\x1f".join((kind, *key))
+    return Signature(
+        hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:16], cls, " ".join(title.split())[:200]
+    )

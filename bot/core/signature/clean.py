@@ -1,0 +1,128 @@
+"""A failure's text as lines without what transport put around them: colours, stamps, ranks, workers, log levels."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+LONGEST_LINE = 1200
+MOST_LINES = 6000
+_MOST_PREFIXES = 10
+
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
+# the same colours where a log viewer ate the escape character
+_BARE_ANSI = re.compile(r"\[(?:[0-9]{1,2}(?:;[0-9]{1,3}){0,4})m")
+_PREFIXES = re.compile(
+    r"""(?:
+      \s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[ \t|:-]{0,3}  # an ISO time
+    | \s*\[?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z)?\]?[ \t]                                       # a time of day
+    | \s*\[\d{4}-\d\d-\d\d[T ][\d:.,+Z-]{5,20}\][ \t]?
+    | \s*(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ +\d{1,2}\ \d\d:\d\d:\d\d\ \S+\ [\w./-]+(?:\[\d+\])?:\ # syslog
+    | [\w ./()-]{1,80}\t[\w ./()#-]{1,80}\t(?=\d{4}-\d\d-\d\dT)                               # job, step (gh run view)
+    | \s*\[(?:rank|gw|worker|node|proc|pid|default|host)[ ]?-?\d+\]:?[ ]?
+    | \s*\[\d+(?:,\d+)?\](?:<std(?:err|out)>)?:[ ]?
+    | \s*\((?:[\w.@-]+[ ])?(?:pid|ip)=[^)]{1,60}\)[ ]?
+    | \s*(?:rank|worker)[ ]?\d+:[ ]
+    | \s*std(?:out|err)[ ][FP][ ]
+    | \s*\w{1,20}/(?:DEBUG|INFO|NOTICE|ERROR|FATAL)[ ]+
+    | \#\d+[ ]\d+\.\d+[ ]                                                                     # docker build step
+    | \#\d+[ ](?=[A-Z])
+    | \s*[EFI]\d{4}[ ]\d\d:\d\d:\d\d[.\d]*[ ]+\d+[ ][^\]\s]{1,200}\][ ](?:\[[\d/]+\][ ])?         # glog
+    | \s*(?:INFO|ERROR)[ ]\d\d-\d\d[ ]\d\d:\d\d:\d\d[ ]\[[\w./-]+:\d+\][ ]
+    | INTERNALERROR>[ ]?
+    | E(?:[ ]{2,}|$)
+    | \#\#\[(?:error|warning|debug|notice|command)\]
+    | ::(?:error|notice)(?:[ ][^:]{0,200})?::
+    | \s*\[\d+/\d+\][ ](?=\D)                                                                 # ninja's progress
+    | \s*\[[ ]*\d{1,3}%\][ ]
+    | \s*\[?(?:ERROR|FATAL|CRITICAL|SEVERE|error)\]?(?:[ ]{2,}|:?[ ]-[ ]|\][ ]?:?[ ]?)(?=\S)
+    | (?:\#[ ])?[|│┃][ ]{1,2}(?=\S)
+    )""",
+    re.VERBOSE,
+)
+_WARNING = re.compile(
+    r"^\s*(?:W\d{4} \d\d:\d\d|\[?(?:WARNING|WARN|warning)\b|##\[warning\]|::warning|DeprecationWarning|\w*Warning: |npm WARN)"
+)
+_FRAME = re.compile(r'^\s*File "?(?P<file>[^"\n]{1,400}?)"?,? line \d+,? in (?P<function>[\w<>.]+)')
+_FRAME_ONLY = re.compile(r'^\s*File "[^"\n]{1,400}", line \d+\s*$')
+_SHORT_FRAME = re.compile(r"^(?P<file>[\w./\\<>-]{1,300}\.py):\d+:(?: in (?P<function>[\w<>]+)| [A-Z]\w*$)")
+_ITEM = re.compile(r"^(?:FAILED|ERROR) (?:\[[\d.]+s\] )?(?P<test>\S+(?:\[.*?\])?)(?: - (?P<rest>.*))?$")
+_HEADER = re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<test>[\w./:-]+(?:\[.{0,200}\])?) _{3,}$")
+_LIT = re.compile(r"^(?:FAIL|XPASS|UNRESOLVED|TIMEOUT): [\w-]+ :: (?P<test>\S+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: its `text` without prefixes, how deep it stands, and what it is besides a message."""
+
+    text: str
+    indent: int
+    warning: bool = False
+    source: bool = False
+    frame: tuple[str, str] | None = None  # (file's name, function)
+    harness: bool = False
+
+
+def strip_colours(text: str) -> str:
+    """`text` without terminal escapes."""
+    if "\x1b" in text:
+        text = _ANSI.sub("", text)
+    return _BARE_ANSI.sub("", text) if "m" in text and "[" in text else text
+
+
+def clean(text: str) -> list[Line]:
+    """The lines of `text`; of a very long one its beginning and its end."""
+    raw = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if len(raw) > MOST_LINES:
+        raw = raw[: MOST_LINES // 2] + raw[-MOST_LINES // 2 :]
+    return list(_lines(raw))
+
+
+def _lines(raw: list[str]) -> Iterator[Line]:
+    after_frame: int | None = None
+    for line in raw:
+        body = strip_colours(line[: 2 * LONGEST_LINE])[:LONGEST_LINE]
+        warning = bool(_WARNING.match(body))
+        harness = False
+        for _ in range(_MOST_PREFIXES):
+            found = _PREFIXES.match(body)
+            if not found or not found.end():
+                break
+            harness = harness or found.group().startswith("INTERNALERROR")
+            body = body[found.end() :]
+            warning = warning or bool(_WARNING.match(body))
+        bare = body.strip()
+        if not bare:
+            continue
+        indent = len(body) - len(body.lstrip())
+        frame = _FRAME.match(body) or _SHORT_FRAME.match(body)
+        where = (base(frame["file"]), frame["function"] or "") if frame else None
+        source = body.startswith(">") or (after_frame is not None and indent > after_frame) or bare.startswith("--> ")
+        is_frame = frame is not None or _FRAME_ONLY.match(body) is not None
+        after_frame = indent if is_frame else None
+        yield Line(bare, indent, warning, source and not is_frame, where, harness)
+
+
+def base(path: str) -> str:
+    """The last part of a path, of either system's."""
+    return re.split(r"[/\\]", path.rstrip("/\\"))[-1]
+
+
+def named_test(line: str) -> tuple[str, str] | None:
+    """(test, what follows) where a line says which test failed."""
+    for pattern in (_ITEM, _HEADER, _LIT):
+        found = pattern.match(line)
+        if found:
+            told = found.groupdict()
+            return told["test"], told.get("rest") or ""
+    return None
+
+
+def function_of(test: str | None) -> str:
+    """A test's function without parameters and without its folders: `test_core.py::test_dot`; "" if there is none."""
+    if not test:
+        return ""
+    head = re.split(r"\[", test, maxsplit=1)[0].strip()
+    file, colons, inside = head.partition("::")
+    return f"{base(file)}{colons}{inside}"

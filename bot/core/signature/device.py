@@ -1,0 +1,124 @@
+"""Faults of GPUs and their drivers: they are asynchronous, so the fault alone is the cause, not where it was seen."""
+
+from __future__ import annotations
+
+import re
+
+from bot.core.signature.mask import mask
+from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank
+
+# what runtimes call one fault: (its name, its class, words of its message or of its enumerator)
+_FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
+    (name, cls, re.compile(pattern, re.I))
+    for name, cls, pattern in (
+        ("illegal-address", CODE, r"illegal memory access|illegal_?address"),
+        ("misaligned-address", CODE, r"misaligned_?\s?address"),
+        ("illegal-instruction", CODE, r"illegal_?\s?instruction"),
+        ("invalid-address-space", CODE, r"invalid_?\s?address_?\s?space"),
+        ("invalid-program-counter", CODE, r"invalid program counter|invalid_?pc\b"),
+        ("device-assert", CODE, r"device-side assert|error_?assert\b"),
+        ("launch-timeout", UNKNOWN, r"launch timed out|launch_?timeout"),
+        ("launch-resources", CODE, r"too many resources requested|launch_?out_?of_?resources"),
+        ("launch-failure", CODE, r"(?:unspecified )?launch_?\s?fail(?:ure|ed)"),
+        ("out-of-memory", UNKNOWN, r"out_?\s?of_?\s?memory|memory_?allocation|alloc_failed"),
+        ("invalid-configuration", CODE, r"invalid_?\s?configuration"),
+        ("device-function", CODE, r"invalid_?\s?device_?\s?function"),
+        ("no-kernel-image", CODE, r"no kernel image|no_?kernel_?image|no_?binary_?for_?gpu|no binary for"),
+        ("kernel-image-invalid", CODE, r"kernel image is invalid|invalid_?(?:kernel_?)?image"),
+        ("resource-handle", CODE, r"invalid_?\s?(?:resource_?\s?)?handle"),
+        ("device-ordinal", HARNESS, r"invalid device ordinal|error_?invalid_?device\b"),
+        (
+            "no-device",
+            INFRA,
+            r"no (?:cuda|rocm|hip|gpu)\S* (?:gpus? )?(?:\w+ )?(?:device|gpu|are)|\bno_?device|no gpus? (?:found|avail|detect)",
+        ),
+        (
+            "driver-too-old",
+            INFRA,
+            r"driver version is insufficient|insufficient_?driver|driver/library version mismatch|driver\S* (?:is )?too old|lib_rm_version_mismatch",
+        ),
+        ("ecc", INFRA, r"\becc\b(?! on)|ecc_?uncorrect"),
+        ("device-unavailable", INFRA, r"busy or unavailable|devices_?unavailable"),
+        ("system-not-ready", INFRA, r"system (?:is )?not (?:yet )?(?:initialized|ready)|system_?not_?ready"),
+        ("lost-device", INFRA, r"fallen off the bus|gpu is lost|gpu_?is_?lost|nvlink|reset required"),
+        ("driver-unloading", CODE, r"driver shutting down|deinitialized|cudart_?unloading"),
+        ("context-destroyed", CODE, r"context is destroyed|context_?is_?destroyed"),
+        ("invalid-context", CODE, r"invalid_?\s?(?:device_?\s?)?context"),
+        ("not-initialised", UNKNOWN, r"not_?\s?initialized|initialization_?\s?error"),
+        ("stream-capture", CODE, r"stream_?\s?captur|is capturing"),
+        ("peer-access", UNKNOWN, r"peer_?\s?access"),
+        ("invalid-argument", CODE, r"invalid_?\s?(?:argument|value)"),
+        ("not-supported", CODE, r"not_?\s?supported"),
+        ("unknown-error", UNKNOWN, r"unknown_?\s?error|error_?unknown"),
+    )
+)
+_API = r"(?P<{0}>CUDA|HIP|ROCm|HSA|SYCL|XPU|Level[ -]?Zero|ZE|NPU|MUSA|cuBLAS|cuDNN|cuFFT|cuSPARSE|NCCL|RCCL|rocBLAS|hipBLAS)"
+_TOLD = re.compile(
+    r"(?:Triton Error \["
+    + _API.format("triton")
+    + r"\]|\b"
+    + _API.format("api")
+    + r"(?: (?:driver|runtime|kernel|launch|API))?(?: call)?[ _](?:error|failure|failed)(?: in [^:]{1,80}| \(?\d+\)?)?)\s*[:=,]\s*(?P<what>.{3,300})",
+    re.I,
+)
+_ENUM = re.compile(
+    r"\b(?P<api>cuda|hip|mc|musa)Error(?P<name>[A-Z]\w+)|\b(?P<api2>CUDA|HIP|HSA_STATUS|NVML|CUBLAS_STATUS|CUDNN_STATUS|CUFFT|CUSPARSE_STATUS"
+    r"|HIPBLAS_STATUS|ROCBLAS_STATUS|NVRTC|ZE_RESULT|UR_RESULT|PI)_(?:STATUS_|RESULT_)?ERROR_?(?P<name2>[A-Z]\w+)"
+    r"|\b(?P<api3>CUBLAS|CUDNN|CUSPARSE|CUSOLVER|HIPBLAS|ROCBLAS|MIOPEN)_STATUS_(?P<name3>(?!SUCCESS)[A-Z]\w+)"
+)
+_MEMORY_FAULT = re.compile(
+    r"Memory access fault by GPU(?: node)?[^.]{0,120}on address.{0,60}?(?:Reason: (?P<reason>[^.]{1,80}))?\.?\s*$", re.I
+)
+_OUT_OF_MEMORY = re.compile(r"\b(?P<api>CUDA|HIP|XPU|NPU|MUSA) out of memory", re.I)
+_GPU_GONE = re.compile(
+    r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)|\bXid\b.{0,60}?[:,] (?P<xid>\d{1,3})\b"
+    r"|(?P<lost>GPU (?:has )?fallen off the bus|Unable to determine the device handle for GPU)"
+    r"|(?P<none>No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver|No (?:HIP|ROCm) GPUs|could not select device driver|0 active drivers|no ROCm-capable device)",
+    re.I,
+)
+_POLITE = re.compile(r"^(?:an? )|(?: (?:was|were) encountered.*)$", re.I)
+_CODE = re.compile(r"^(?:\(?\d+\)?\s*[-,:]?\s*|Code: \d+,?\s*|Mess\w+:\s*)+", re.I)
+
+
+def device_fault(line: str) -> Found | None:
+    """The fault of a device, a driver or a vendor's library that `line` tells."""
+    if found := _MEMORY_FAULT.search(line):
+        return _found("GPU", "memory-access-fault", CODE, line, mask(found["reason"] or ""))
+    if found := _OUT_OF_MEMORY.search(line):
+        return _found(found["api"], "out-of-memory", UNKNOWN, line)
+    if found := _GPU_GONE.search(line):
+        name = (
+            "nvml"
+            if found["nvml"]
+            else f"xid {found['xid']}"
+            if found["xid"]
+            else "lost"
+            if found["lost"]
+            else "no-device"
+        )
+        known = _known(line)
+        return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line)
+    if found := _TOLD.search(line):
+        what = _CODE.sub("", found["what"])
+        return _named(found["triton"] or found["api"], what, line)
+    if found := _ENUM.search(line):
+        name = found["name"] or found["name2"] or found["name3"]
+        api = found["api"] or found["api2"] or found["api3"]
+        return _named(api.split("_")[0], f"error {name}", line)
+    return None
+
+
+def _known(text: str) -> tuple[str, str] | None:
+    return next(((name, cls) for name, cls, pattern in _FAULTS if pattern.search(text)), None)
+
+
+def _named(api: str, what: str, line: str) -> Found:
+    known = _known(what)
+    if known:
+        # what the machine lacks is one cause whoever asks for it
+        return _found("GPU" if known[1] == INFRA else api, known[0], known[1], line)
+    return _found(api, mask(_POLITE.sub("", what)), CODE, line)
+
+
+def _found(api: str, name: str, cls: str, line: str, more: str = "") -> Found:
+    return Found("device", Rank.FAULT, cls, (api.upper(), name, more), line, hard=cls == CODE)

@@ -1,0 +1,117 @@
+"""Python's exceptions (and those of other languages that are printed alike): the innermost one a line tells."""
+
+from __future__ import annotations
+
+import re
+
+from bot.core.signature.clean import base
+from bot.core.signature.mask import mask, words
+from bot.core.signature.model import CODE, HARNESS, Found, Rank
+
+_NAME = r"(?:[A-Za-z_][\w$]*\.)*_?[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Expired|Interrupt|Unavailable|Timeout|Failed|NotFound|Mismatch|Impossible)\d?"
+_ANYWHERE = re.compile(rf"(?<![\w.$<])(?P<name>{_NAME})(?:\s?:\s+|\((?=['\"fr]))(?P<message>.*)$")
+_START = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+): (?P<message>.*)$")
+_BARE = re.compile(rf"^(?:[\w.]+ - )?(?P<name>{_NAME})(?:\(\))?$")
+_ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
+_WHAT = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
+_PANIC = re.compile(r"panicked at (?:'(?P<message>.+?)', )?(?P<file>[\w./-]+):\d+")
+_WRAPPERS = frozenset(
+    "CalledProcessError BackendCompilerFailed LoweringException InductorError CompilationError SystemExit ChildFailedError RemoteTraceback"
+    " InterpreterError ExceptionGroup TorchRuntimeError EngineDeadError ProcessRaisedException PTXASError NoValidChoicesError MLIRError"
+    " ProcessExitedException RayTaskError BrokenProcessPool SubprocessError ConftestImportFailure InvocationError".split()
+)
+# what code tries and does without: no root of what happens while it is handled
+CONTROL_FLOW = frozenset(
+    "KeyError AttributeError ImportError ModuleNotFoundError StopIteration LookupError IndexError FileNotFoundError Empty".split()
+)
+_POOR = frozenset("KeyError IndexError StopIteration AssertionError NotImplementedError RecursionError".split())
+_MODULE = re.compile(r"No module named ['\"]?(?P<module>[\w.]+)")
+_IMPORT = re.compile(
+    r"cannot import name '?(?P<name>\w+)'?(?: from (?:partially initialized module )?'?(?P<module>[\w.]+))?"
+)
+_NATIVE = re.compile(r"\._[A-Z]\w*(?:\.|$)|\.lib\w+$|_ext(?:ension)?s?$|\._\w*(?:cpp|cuda|native)\w*$")
+_FOREIGN = re.compile(
+    r"module '(?:numpy|np|pandas|scipy|pytest|matplotlib|sklearn|setuptools|pkg_resources|yaml|jinja2|packaging|pip|distutils|collections|unittest|hypothesis|expecttest)\b"
+)
+_REFUSED = re.compile(
+    r"\b(?:is|are) not (?:installed|available on this|found in (?:PATH|the environment))|Please install |pip install |not (?:compiled|built) with \w+ (?:enabled|support)|Python integer -?\d+ out of bounds"
+)
+_NUMERIC = re.compile(
+    r"(?:Tensor-likes|Scalars|Arrays?|Tensors?|outputs?|results?|values?|matrices) (?:are|is|do|does|did)(?: not|n't)(?: almost)?(?: equal| close| match| agree)|Mismatched elements|Not equal to tolerance|\ballclose\b|\bassert_close\b"
+    r"|assert_allclose|assert_almost_equal|assert_array|isclose|(?:max|greatest|mean|largest)(?:imum)? ?_?(?:abs|rel)\w*[ _]?(?:diff|err)|(?:numeric\w*|output|result|value|accuracy|data|tensor|element)s? (?:mismatch|difference|differ|check failed|failed)"
+    r"|mismatch(?:es|ed)? (?:at|in|found|between|of \d|element)|exceeds? (?:the )?(?:toleran|threshold)|(?:relative|absolute|l2|max|mean|rms)[ _]err(?:or)?\b|not almost equal|accuracy (?:is )?(?:too low|below|fail)|\bpytest\.approx|\bapprox\(|cosine similarity|incorrect result|wrong (?:result|answer|output)",
+    re.I,
+)
+
+
+def numeric(line: str) -> Found | None:
+    """A comparison of numbers that failed: it has no cause in it, it stands for its test."""
+    return (
+        Found("numeric", Rank.EXCEPTION, CODE, ("numeric mismatch",), line, hard=True, by_test=True)
+        if _NUMERIC.search(line)
+        else None
+    )
+
+
+def exception(line: str, frame: tuple[str, str] | None) -> tuple[str, str] | None:
+    """(type, message) of the innermost exception in `line`; `frame` is the last one before it."""
+    found = _ANYWHERE.search(line) or _START.match(line)
+    if not found:
+        bare = _BARE.match(line)
+        return (_short(bare["name"]), "") if bare else None
+    name, message = found["name"], found["message"]
+    for _ in range(4):
+        inner = _ANYWHERE.search(message) if not message.startswith("No module") else None
+        if not inner:
+            break
+        name, message = inner["name"], inner["message"]
+    return _short(name), message.strip().strip("'\")(").strip()
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def is_wrapper(name: str, message: str) -> bool:
+    """Whether an exception only carries another."""
+    return name in _WRAPPERS or (name in ("SystemError",) and "exception set" in message)
+
+
+def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) -> Found:
+    """The exception `name: message`, raised at `frame` (file, function)."""
+    rank = Rank.WRAPPER if is_wrapper(name, message) else Rank.EXCEPTION
+    if module := _MODULE.search(message):
+        cls = CODE if _NATIVE.search(module["module"]) else HARNESS
+        return Found("no module", rank, cls, (module["module"],), line)
+    if imported := _IMPORT.search(message):
+        return Found("import", rank, CODE, (imported["name"], imported["module"] or ""), line)
+    masked = mask(message)
+    poor = words(masked) < 2 or name in _POOR
+    where = frame or ("", "")
+    key = (name, masked, *where) if poor else (masked,)
+    cls = HARNESS if _FOREIGN.search(message) or _REFUSED.search(message) else CODE
+    hard = cls == CODE and name in (
+        "AssertionError",
+        "TypeError",
+        "AttributeError",
+        "NameError",
+        "SyntaxError",
+        "IndentationError",
+    )
+    bare = not masked and not frame
+    return Found("exception", rank, cls, key, line, hard=hard, by_test=bare)
+
+
+def spoken(line: str) -> Found | None:
+    """A failed assertion, a C++ `what()`, a panic: exceptions that are told in another form."""
+    if found := _ASSERT.match(line):
+        if told := numeric(found["what"]):
+            return told
+        return Found("assert", Rank.EXCEPTION, CODE, ("assert", mask(found["what"])), line, hard=True, by_test=True)
+    if found := _WHAT.match(line):
+        return Found("exception", Rank.EXCEPTION, CODE, (mask(found["message"]),), line, hard=True)
+    if found := _PANIC.search(line):
+        return Found(
+            "panic", Rank.EXCEPTION, CODE, (base(found["file"]), mask(found["message"] or "")), line, hard=True
+        )
+    return None
