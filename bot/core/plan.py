@@ -260,8 +260,9 @@ class _Planner:
             text = "moves a folder in which the fork has files of its own, which stay behind"
             extra.append(Reason(ReasonKind.FORKED_FILE, text, stragglers[:12], _NEAR))
         if candidate.kept_deleted:
+            # plain git calls this a conflict: what it means beside the rest is for a person to see
             text = "also changes files that the fork deleted, which stay deleted"
-            extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted[:5], _NEAR))
+            extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted[:5], _STRONG))
         if not extra:
             return found
         kept = [reason for reason in found if reason.kind is not ReasonKind.INDEPENDENT]

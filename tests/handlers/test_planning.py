@@ -119,8 +119,8 @@ def test_c2_beside_other_changes_the_deletion_is_kept_and_said(pair: Pair) -> No
     pair.fork("no ci of upstream's", {"ci/x.yml": None})
     both = pair.upstream("both", {"ci/x.yml": lines((3, "x")), "a.txt": lines((3, "x"))})
     plan = pair.plan()
-    assert bundled(plan) == [both]
-    assert of(plan, both).verdict is Verdict.WATCH
+    assert chained(plan) == [[both]]
+    assert of(plan, both).verdict is Verdict.RISKY
     assert any("ci/x.yml" in reason.evidence for reason in of(plan, both).reasons)
     assert deleted_by_fork(pair.git, upstream="main", base="fork") == {"ci/x.yml"}
 
