@@ -151,8 +151,31 @@ def proved(repository: Path, plan: Plan, order: Sequence[str]) -> dict[str, Any]
         return {"refused": refused, "clean_after": landed, "tree": git(tree.path, "rev-parse", "HEAD^{tree}")}
 
 
+def growth(repository: Path, options: argparse.Namespace, cache: Path) -> Iterator[dict[str, Any]]:
+    """Warm planning of the first N upstream commits since the histories parted, nothing of them known as picked."""
+    with Git(repository) as source, SymbolCache(cache) as kept:
+        upstream, fork = source.resolve(options.upstream) or "", source.resolve(options.fork) or ""
+        line = source.commits(upstream, [source.merge_base(upstream, fork) or ""])
+        for size in options.growth:
+            tip = line[min(size, len(line)) - 1].sha
+
+            def plan(tip: str = tip) -> Plan:
+                return make_plan(source, upstream=tip, fork=fork, config=None, cache=kept, now=line[-1].committer_time)
+
+            plan()
+            seconds, made = timed(plan)
+            tried = sum(len(b.commits) for b in made.bundles) + sum(len(c.commits) for c in made.chains)
+            tried += len(made.held) + len(made.settled)
+            yield {"commits": tried, "seconds": round(seconds, 2), "ms_each": round(1000 * seconds / max(tried, 1), 1)}
+
+
 def main() -> None:
     options = arguments()
+    if options.growth:
+        with tempfile.TemporaryDirectory() as folder:
+            cache = options.cache or Path(folder) / "symbols.sqlite"
+            print(json.dumps(list(growth(options.repository.resolve(), options, cache)), indent=1))
+        return
     repository, marker = options.repository.resolve(), tuple(options.marker)
     end = int((datetime.fromisoformat(options.at).replace(tzinfo=UTC) + timedelta(days=1)).timestamp()) - 1
     config = Config.of({"upstream": {"repository": "upstream/upstream"}, "ingest": {"picked_markers": marker}})
@@ -224,9 +247,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--repository", type=Path, required=True, help="bare repository that holds both histories")
     parser.add_argument("--upstream", default="upstream")
     parser.add_argument("--fork", default="fork")
-    parser.add_argument("--at", required=True, help="the day, YYYY-MM-DD")
+    parser.add_argument("--at", default="2026-06-01", help="the day, YYYY-MM-DD")
     parser.add_argument("--marker", action="append", default=[], help="how older picks were recorded; may repeat")
     parser.add_argument("--quick", action="store_true", help="leave out cherry-pick and the proof by git")
+    parser.add_argument("--growth", type=int, nargs="+", help="only measure how planning grows: 150 300 747 2000")
+    parser.add_argument("--cache", type=Path, help="with --growth: a file of the cache to go on with")
     options = parser.parse_args()
     if not (options.repository / "objects").is_dir():
         print(f"{options.repository} is no bare repository", file=sys.stderr)
