@@ -1,0 +1,49 @@
+"""What trunk's runs say together: which causes broke it and when, the suspects, what is hidden, what is over."""
+
+from bot.core.triage.findings import Finding, Ineligible, Kind, Known, Stretch, find, greens_needed
+from bot.core.triage.lifecycle import Change, Hand, State, Step, step
+from bot.core.triage.masking import masked, stood_behind
+from bot.core.triage.runs import Digest, Failure, digest, omitted_signature, suite_test
+from bot.core.triage.signals import Look, Test, Trunk, Word
+from bot.core.triage.suspects import (
+    Candidate,
+    Suspect,
+    cannot_break,
+    changed_words,
+    paths_of,
+    rank,
+    words_of,
+)
+
+__all__ = [
+    "Candidate",
+    "Change",
+    "Digest",
+    "Failure",
+    "Finding",
+    "Hand",
+    "Ineligible",
+    "Kind",
+    "Known",
+    "Look",
+    "State",
+    "Step",
+    "Stretch",
+    "Suspect",
+    "Test",
+    "Trunk",
+    "Word",
+    "cannot_break",
+    "changed_words",
+    "digest",
+    "find",
+    "greens_needed",
+    "masked",
+    "omitted_signature",
+    "paths_of",
+    "rank",
+    "step",
+    "stood_behind",
+    "suite_test",
+    "words_of",
+]

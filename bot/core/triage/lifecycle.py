@@ -1,0 +1,90 @@
+"""The life of a breakage: what it is after what was found, what people did to its issue, and what it was before."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from bot.core.triage.findings import Finding, Kind
+
+
+class State(StrEnum):
+    """Where a breakage stands. DISMISSED: a person closed its issue as not planned or as a duplicate."""
+
+    OPEN = "open"
+    BISECTING = "bisecting"
+    CULPRIT_KNOWN = "culprit_known"
+    FIXED = "fixed"
+    FLAKY = "flaky"
+    DISMISSED = "dismissed"
+
+    @property
+    def red(self) -> bool:
+        """True where trunk is broken by it: it blocks where the fork's file says so."""
+        return self in (State.OPEN, State.BISECTING, State.CULPRIT_KNOWN)
+
+    @property
+    def alive(self) -> bool:
+        """True where its issue is to be open."""
+        return self.red or self is State.FLAKY
+
+
+class Change(StrEnum):
+    """What happened to it."""
+
+    NONE = "none"
+    OPENED = "opened"
+    REOPENED = "reopened"
+    FIXED = "fixed"
+    BECAME_FLAKY = "became_flaky"
+    BECAME_STEADY = "became_steady"
+    DISMISSED = "dismissed"
+    CLOSED_BY_HAND = "closed_by_hand"
+
+
+class Hand(StrEnum):
+    """What a person did to the issue since Graft last wrote its state."""
+
+    NOTHING = "nothing"
+    CLOSED = "closed"
+    DISMISSED = "dismissed"
+    REOPENED = "reopened"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The new state and what happened; `state` None: there is no breakage."""
+
+    state: State | None
+    change: Change
+    why: str = ""
+
+
+def step(*, before: State | None, finding: Finding, hand: Hand = Hand.NOTHING, newer_red: bool = True) -> Step:
+    """One step of the life.
+
+    `newer_red`: the cause was seen at a commit newer than the one at which it was last called fixed or closed by hand;
+    a late report about an older commit reopens nothing.
+    """
+    alive = State.FLAKY if finding.kind is Kind.FLAKY else State.OPEN
+    if before is None:
+        return Step(alive, Change.OPENED, finding.why) if finding.red else Step(None, Change.NONE, finding.why)
+    if hand is Hand.DISMISSED:
+        return Step(State.DISMISSED, Change.DISMISSED, "a person closed it as not planned or as a duplicate")
+    if hand is Hand.REOPENED and finding.open:
+        return Step(alive, Change.REOPENED, "a person reopened it")
+    if before is State.DISMISSED:
+        return Step(before, Change.NONE, "a person closed it as not planned or as a duplicate")
+    if before is State.FIXED:
+        if finding.red and newer_red:
+            return Step(alive, Change.REOPENED, finding.why)
+        return Step(before, Change.NONE, finding.why)
+    if hand is Hand.CLOSED:
+        return Step(State.FIXED, Change.CLOSED_BY_HAND, "a person closed it")
+    if finding.kind is Kind.FIXED:
+        return Step(State.FIXED, Change.FIXED, finding.why)
+    if alive is State.FLAKY:
+        return Step(State.FLAKY, Change.NONE if before is State.FLAKY else Change.BECAME_FLAKY, finding.why)
+    if before is State.FLAKY:
+        return Step(State.OPEN, Change.BECAME_STEADY, finding.why)
+    return Step(before, Change.NONE, finding.why)

@@ -1,0 +1,127 @@
+"""What one run on trunk says of each test, in the form that triage reads: failed by a cause, passed, or nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from bot.core.signature import Signature, signature
+from bot.core.signature.clean import function_of
+from bot.core.types import Level, Outcome
+from bot.core.validation import Report, TestOutcome
+
+INFRA = "infra"
+MISSING_LIMIT = 5_000
+_SILENT = frozenset({TestOutcome.SKIPPED, TestOutcome.NOT_RUN, TestOutcome.NOT_CHECKABLE})
+_MESSAGE = 6_000
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One test that failed, with its cause; `signature`, `cls` and `title` as bot.core.signature gives them."""
+
+    test: str
+    signature: str
+    cls: str
+    title: str
+    message: str = ""
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Digest:
+    """One run at one commit. `silent` tests had to run and said nothing; `infra` says why a run proves nothing.
+
+    A test whose failure is the machine's is among the silent ones. `whole`: the suite failed before or beside its
+    tests; it then stands among the failures under the name that `suite_test` gives.
+    """
+
+    run: str
+    sha: str
+    level: Level
+    suite: str
+    failures: tuple[Failure, ...] = ()
+    passed: frozenset[str] = frozenset()
+    silent: frozenset[str] = frozenset()
+    infra: tuple[str, ...] = ()
+    judged: bool = True
+    whole: bool = False
+    crashed: bool = False
+    host: str = ""
+    repeat: str = ""
+
+
+def suite_test(suite: str) -> str:
+    """The name under which a suite as a whole passes or fails."""
+    return f"{suite} (the whole suite)"
+
+
+def omitted_signature(suite: str) -> str:
+    """The signature of expected tests of a suite that did not report."""
+    return hashlib.sha256(f"omitted\x1f{suite}".encode()).hexdigest()[:16]
+
+
+def digest(
+    *,
+    run: str,
+    sha: str,
+    level: Level,
+    suite: str,
+    outcome: Outcome,
+    report: Report | None,
+    sign: Callable[[str, str | None], Signature] = signature,
+) -> Digest:
+    """A run as triage reads it; one without a report, cancelled or ended by its machine is not judged."""
+    if report is None or outcome in (Outcome.INFRA, Outcome.CANCELLED):
+        why = (report.reason if report else "") or ("no report by its deadline" if outcome is Outcome.INFRA else "")
+        infra = (why or "the machine failed",) if outcome is Outcome.INFRA else ()
+        return Digest(run, sha, level, suite, infra=infra, judged=False)
+    failures: list[Failure] = []
+    infra_lines: list[str] = []
+    silent = {test.id for test in report.tests if test.outcome in _SILENT}
+    signed: dict[tuple[str, str], Signature] = {}  # a burst repeats its message, and of a test only its function tells
+    bad = report.failures
+    for test in bad:
+        known = (test.message, function_of(test.id))
+        found = signed.get(known) or sign(test.message, test.id)
+        signed[known] = found
+        if found.cls == INFRA:
+            infra_lines.append(found.title)
+            silent.add(test.id)
+        else:
+            failures.append(Failure(test.id, found.key, found.cls, found.title, test.message[:_MESSAGE], test.file))
+    missing = report.manifest.missing
+    whole = not bad and outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.NOT_RUN)
+    crashed = whole or (bool(bad) and report.exit_code not in (0, 1, None))
+    if whole:
+        text = report.log_tail or report.reason
+        found = sign(text, suite_test(suite))
+        if found.cls == INFRA:
+            return Digest(run, sha, level, suite, infra=(found.title,), judged=False)
+        failures.append(Failure(suite_test(suite), found.key, found.cls, found.title, text[-_MESSAGE:]))
+    if missing and not crashed:
+        title = f"expected tests of {suite} did not report"
+        failures += [
+            Failure(test, omitted_signature(suite), "code", title, report.reason) for test in missing[:MISSING_LIMIT]
+        ]
+    else:
+        silent.update(missing)
+    failed = {failure.test for failure in failures}
+    passed = {test.id for test in report.tests if test.outcome.proves} - failed
+    if not whole and (passed or bad):
+        passed.add(suite_test(suite))
+    return Digest(
+        run=run,
+        sha=sha,
+        level=level,
+        suite=suite,
+        failures=tuple(failures),
+        passed=frozenset(passed),
+        silent=frozenset(silent - passed - failed),
+        infra=tuple(dict.fromkeys(infra_lines)),
+        whole=whole,
+        crashed=crashed,
+        host=report.environment.host or report.environment.runner,
+        repeat=report.repeat,
+    )
