@@ -40,7 +40,7 @@ def show_plan(plan: Plan) -> None:
     for chain in plan.chains:
         name = "Lane" if chain.lane else "Chain"
         levels = f", needs {' '.join(level.value.upper() for level in chain.levels)}" if chain.levels else ""
-        _section(console, f"{name} {chain.key}, {len(chain.commits)} links{levels}", chain.commits, shown=_LINKS)
+        _section(console, f"{name} {chain.key}, {_links(len(chain.commits))}{levels}", chain.commits, shown=_LINKS)
     _section(console, "Held", plan.held)
     _section(console, "Nothing to do", plan.settled, shown=_LINKS)
     if plan.ledger.holes:
@@ -100,6 +100,10 @@ def _section(console: Console, title: str, commits: tuple[PlannedCommit, ...], *
 def _rest(console: Console, count: int, shown: int) -> None:
     if count > shown:
         console.print(f"[dim]… and {count - shown} more: --json or --html show all[/]")
+
+
+def _links(count: int) -> str:
+    return f"{count} links" if count != 1 else "one link"
 
 
 def _short(sha: str | None) -> str:

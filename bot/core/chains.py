@@ -93,13 +93,13 @@ class Unlanded:
         referred = footprint.referred - footprint.defined
         for name in sorted(referred & self.symbols.keys()):
             if name not in words:
-                yield self.symbols[name], f"refers to {name}, which it brings"
+                yield self.symbols[name], f"refers to {name}, brought by {{}}"
         for file in footprint.files:
             for name in sorted(file.refers & referred):
                 if (origin := self.local.get((file.path, name))) is not None and name not in words:
-                    yield origin, f"refers to {name}, which it brings"
+                    yield origin, f"refers to {name}, brought by {{}}"
         for path in sorted(footprint.paths & self.paths.keys()):
-            yield self.paths[path], f"changes {path}, which it brings"
+            yield self.paths[path], f"changes {path}, brought by {{}}"
 
     def resigned(self, footprint: Footprint) -> Iterator[tuple[str, str]]:
         """The commits that change the signature of what a later commit newly refers to, with its name."""

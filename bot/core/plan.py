@@ -210,17 +210,17 @@ class _Planner:
         needs: dict[str, str] = {}
         for below in candidate.below.touches:
             if self._is_out(below) and not self._free_of(candidate, below):
-                needs[below] = "touches lines that it wrote"
+                needs[below] = "touches lines that {} wrote"
         for origin, why in self.bundled.under(candidate.footprint, self.around.divergence.words):
             needs.setdefault(origin, why)
         for origin, why in self.out.under(candidate.footprint, self.known):
             needs.setdefault(origin, why)
         for origin, name in self.out.shared(candidate.footprint):
             if origin in candidate.below.near and not self._free_of(candidate, origin):
-                needs.setdefault(origin, f"changes {name} near where it does")
+                needs.setdefault(origin, f"changes {name} near where {{}} does")
         for mate in sorted(self._family(sha)):
             if self.order[mate] < self.order[sha] and self._is_out(mate):
-                needs.setdefault(mate, "takes it back, or brings it in again")
+                needs.setdefault(mate, "takes back, or brings in again, {}")
         known = {need: why for need, why in needs.items() if need != sha}
         return dict(sorted(known.items(), key=lambda item: self.order.get(item[0], -1)))
 
@@ -245,7 +245,7 @@ class _Planner:
             upstream_words=self.around.upstream_words,
         )
         extra = [
-            Reason(ReasonKind.CORRELATED, f"{needs[need]}: {need[:12]} is not in the fork", (need,), _OUT)
+            Reason(ReasonKind.CORRELATED, f"{_told(needs[need], need)}; the fork lacks that", (need,), _OUT)
             for need in out
         ]
         extra += self._near(candidate, needs)
@@ -354,6 +354,10 @@ class _Planner:
 
     def _at(self, place: _Place) -> tuple[PlannedCommit, ...]:
         return tuple(planned for sha, planned in self.planned.items() if self.place[sha] is place)
+
+
+def _told(why: str, sha: str) -> str:
+    return sha[:12].join(why.rsplit("{}", 1))
 
 
 def _folder(path: str) -> str:

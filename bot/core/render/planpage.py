@@ -63,7 +63,8 @@ def page(plan: Plan, *, upstream: str, fork: str) -> str:
 
 def _chain(chain: Chain) -> str:
     name = "Lane" if chain.lane else "Chain"
-    head = f"{name} {chain.key}: {len(chain.commits)} links, first {chain.commits[0].subject[:80]}"
+    links = f"{len(chain.commits)} links" if len(chain.commits) > 1 else "one link"
+    head = f"{name} {chain.key}: {links}, first {chain.commits[0].subject[:80]}"
     return _details(head, _picture(chain.commits[:_SHOWN]) + _table(chain.commits), shown=len(chain.commits) <= 12)
 
 
