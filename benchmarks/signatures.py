@@ -1,4 +1,4 @@
-"""Graft's signatures on labelled failures and their score: `python benchmarks/signatures.py [TRIAGE_FOLDER] [--families a,b] [--errors]`.
+"""Graft's signatures on labelled failures and their score: `python benchmarks/signatures.py [FOLDER]`.
 
 The folder (default ../shared/triage) holds `failures.json` and `score_signatures.py`, whose figures are printed.
 """

@@ -7,13 +7,15 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from bot.core.signature.building import wrapper
 from bot.core.signature.clean import Line, base, clean, function_of, named_test
-from bot.core.signature.compiler import diagnostic, pass_of, wrapper
+from bot.core.signature.compiler import diagnostic, pass_of
 from bot.core.signature.device import device_fault
 from bot.core.signature.dump import frame_of
 from bot.core.signature.exceptions import CONTROL_FLOW, exception, numeric, raised, spoken
 from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank, Signature
+from bot.core.signature.patterns import AnyOf
 from bot.core.signature.services import service
 
 __all__ = ["Signature", "signature"]
@@ -21,21 +23,32 @@ __all__ = ["Signature", "signature"]
 _WARNED = 35  # a warning stands behind an error of the same kind
 _HANDLING = "During handling of the above exception"
 _SPEAKS = re.compile(
-    r"\b(?:error|fatal|fail(?:ed|ure)?|cannot|can't|could not|couldn't|unable|invalid|unexpected|unsupported|unknown|missing|not found|denied|refused|abort(?:ed)?|panic|crash(?:ed)?)\b",
-    re.I,
+    r"\b(?:error|fatal|fail(?:ed|ure)?|cannot|can't|could not|couldn't|unable|invalid|unexpected|unsupported|unknown"
+    r"|missing|not found|denied|refused|abort(?:ed)?|panic|crash(?:ed)?)\b"
 )
 _OPEN = re.compile(r"No such file or directory:$")
 _NOTE = re.compile(r"^(?:note|hint|help|info|remark): ", re.I)
-_EXIT = re.compile(
-    r"(?:Process completed with|exited with|returned|Got|failed with)(?: non-zero)? ?(?:an )?(?:exit )?(?:code|status|error code)|exit (?:code|status)|Post job cleanup|^=+ .*(?:passed|failed|error).* =+$|BUILD_FAILURE|^Traceback|most recent call last|^\d+ failed|short test summary|The above exception was",
-    re.I,
+_EXIT = AnyOf(
+    r"(?:Process completed with|exited with|returned|Got|failed with)(?: non-zero)? ?(?:an )?(?:exit )?(?:code|status)",
+    r"exit (?:code|status)",
+    r"Post job cleanup",
+    r"^=+ .{0,300}(?:passed|failed|error).{0,100} =+$",
+    r"BUILD_FAILURE",
+    r"^Traceback",
+    r"most recent call last",
+    r"^\d+ failed",
+    r"short test summary",
+    r"The above exception was",
 )
 _TRACED = re.compile(r"^\++ (?:sudo |timeout \S+ |time )*(?P<command>[\w./-]+)(?: |$)")
 _PASSED = re.compile(r"\bPASSED\b(?: +\[ *\d+%\])?$|^PASS(?:ED)?: ")
 # commands that ask the machine or a service, nothing of the code under test
 _OUTSIDE = frozenset(
-    "nvidia-smi rocm-smi amd-smi docker podman apt apt-get yum dnf curl wget aws gcloud az ssh scp rsync modprobe systemctl mount".split()
-)
+    {
+        "amd-smi", "apt", "apt-get", "aws", "az", "curl", "dnf", "docker", "gcloud", "modprobe", "mount", "nvidia-smi",
+        "podman", "rocm-smi", "rsync", "scp", "ssh", "systemctl", "wget", "yum",
+    }
+)  # fmt: skip
 _TEST_FRAME = re.compile(r"^test_\w+$")
 
 
@@ -116,7 +129,8 @@ def _read(lines: Sequence[Line]) -> _Reading:
             ]
             continue
         reading.dying = reading.dying or (not reading.crashed and "most recent call first" in line.text)
-        reading.running = reading.running or pass_of(line.text)
+        lowered = line.text.lower()
+        reading.running = reading.running or pass_of(line.text, lowered)
         reading.native = reading.native or frame_of(line.text)
         text = line.text
         if traced := _TRACED.match(text):
@@ -141,31 +155,32 @@ def _line(text: str, following: str, reading: _Reading) -> Found | None:
     """What one line says, the most telling reading first."""
     if _OPEN.search(text):
         text = f"{text} {following}"
-    error = exception(text, reading.frame)
+    error = exception(text)
+    lowered = text.lower()
     if found := device_fault(text):
         return found
     outside = service(text, exception=error is not None)
     if outside and outside.rank == Rank.PHYSICAL:
         return outside
-    if found := wrapper(text):
+    if found := wrapper(text, lowered):
         return found
-    found = _with_following(diagnostic(text), following)
+    found = _with_following(diagnostic(text, lowered), following)
     if found and not (found.kind == "told" and outside):
         return found
-    if found := numeric(text):
+    if found := numeric(text, lowered):
         return found
     if error and outside and outside.rank < Rank.CRASH:
         return replace(outside, rank=Rank.EXCEPTION)
     if outside:
         return outside
-    if found := spoken(text):
+    if found := spoken(text, lowered):
         return found
     if error:
         name, message = error
         return raised(name, message or "", text, reading.frame)
-    if _EXIT.search(text):
+    if _EXIT.search(text, lowered):
         return Found("exit", Rank.WRAPPER + 5, UNKNOWN, ("exit",), text, by_test=True)
-    if _SPEAKS.search(text):
+    if _SPEAKS.search(lowered):
         masked = mask(text)
         return Found("spoken", Rank.SPOKEN, UNKNOWN, (masked,), text) if words(masked) > 1 else None
     return None

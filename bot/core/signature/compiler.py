@@ -1,223 +1,182 @@
-"""What compilers, assemblers, linkers and build tools say: grouped by message, operation, pass, symbol, header, file."""
+"""What compilers and assemblers say: grouped by message, operation, pass, asserting function, header, file."""
 
 from __future__ import annotations
 
 import re
 
+from bot.core.signature.building import building, is_opaque, is_wrapper, undefined
 from bot.core.signature.clean import base
 from bot.core.signature.mask import mask, words
-from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank
+from bot.core.signature.model import CODE, Found, Rank
+from bot.core.signature.patterns import AnyOf
 
-_PLACE = r"(?:(?P<file>(?:[A-Za-z]:)?[^:()\s\"][^:()\"]{0,300}?)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\))|loc\((?P<loc>.{1,300})\)|<unknown>:0|<stdin>:\d+:\d+|^[\w./+-]+)"
-_DIAGNOSTIC = re.compile(_PLACE + r"\s*: (?:(?P<fatal>fatal )?error(?: [A-Z]*\d+)?|Error)\s?: (?P<message>.+)$")
-_NVCC_STYLE = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
-_OPERATION = re.compile(r"^'(?P<op>[\w.]+)' op (?P<message>.+)$")
-_HEADER = re.compile(
-    r"'?(?P<header>[\w./+-]+\.(?:h|hh|hpp|hxx|inc|cuh|td|def|H))'?(?: file not found|: No such file or directory)|[Cc]annot open (?:include|source) file:? ['\"](?P<other>[^'\"]+)['\"]"
+_ERROR = re.compile(r"(?:: ?|^)(?:fatal )?error(?: [A-Z]*\d+)?\s?: (?P<message>.+)$", re.I)
+_NVCC_ERROR = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
+_PLACE = re.compile(
+    r"(?:^|[\s\"(>])(?P<file>[^\s:()\"]+(?: [^\s:()\"]+)?)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|\":\d+:\d+\))$"
 )
-_MODULE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inc|td|m|mm|rs|go|f90|proto|def|s|S)$", re.I)
+_TOOL = re.compile(r"^[\w./+-]+$")
+_OPERATION = re.compile(r"^'(?P<op>[\w.]+)' op (?P<message>.+)$")
+_SUFFIX = r"\.(?:h|hh|hpp|hxx|inc|cuh|td|def)"
+_HEADER = AnyOf(
+    rf"'?(?P<header>\b[\w./+-]+{_SUFFIX})'? file not found",
+    rf"(?P<header>\b[\w./+-]+{_SUFFIX}): No such file or directory",
+    r"cannot open (?:include|source) file:? ['\"](?P<header>[^'\"]+)['\"]",
+)
+_OF_A_MODULE = re.compile(r"\.(?:c|cc|cpp|cxx|cu|cuh|h|hh|hpp|inc|td|m|mm|rs|go|f90|proto|def|s|tpp|ipp)$", re.I)
 _CHECK = re.compile(
-    r"^(?P<prefix>[A-Z][\w-]*?)(?:-(?:NEXT|SAME|DAG|NOT|LABEL|EMPTY|COUNT-\d+))*: (?P<what>expected string not found|is (?:not )?on the (?:same|line after)|is not on the line after|excluded string found|no match|expected .{0,40}not found)"
+    r"^[A-Z][\w-]*: (?P<what>expected string not found|is (?:not )?on the (?:same|line after)|excluded string found"
+    r"|no match|expected .{0,40}not found)"
 )
 _LLVM_ERROR = re.compile(r"\bLLVM ERROR: (?P<message>.+)$")
 _SELECT = re.compile(
     r"^Cannot select: (?:intrinsic (?P<intrinsic>%?[\w.]+)|(?:0x\w+|t\d+): (?P<types>[\w,]+) = (?P<node>[\w:]+))"
 )
 _ASSERTS = (
-    re.compile(r"(?P<where>.{0,600}?)Assertion [`'\"‘](?P<cond>.+?)['’`\"]? failed"),
-    re.compile(
-        r"Assertion failed: \(?(?P<cond>.+?)\)?, (?:function (?P<function>[\w:~<>]+), )?file (?P<where>\S+?),? line \d+"
+    ("assertion", re.compile(r"(?P<where>.{0,900}?)Assertion [`'\"‘](?P<cond>.+?)['’`\"]? failed")),
+    (
+        "assertion failed",
+        re.compile(
+            r"Assertion failed: \(?(?P<cond>.+?)\)?, (?:function (?P<function>[\w:~<>]+), )?file (?P<where>\S+?),?"
+            r" line \d+"
+        ),
     ),
-    re.compile(r"(?P<cond>.{3,300}?)\s?INTERNAL ASSERT FAILED at \"?(?P<where>[^\":]+)"),
-    re.compile(r"(?P<where>\S*?)[^\w]?Check failed: (?P<cond>.+?)(?:\s\(.{0,120}\))?\s*$"),
-    re.compile(r"(?P<where>\S+:\d+:)? ?(?P<cond>.{0,300}?)\bUNREACHABLE executed at (?P<other>[^:!]+)"),
+    ("internal assert failed", re.compile(r"(?P<cond>.{3,300}?)\s?INTERNAL ASSERT FAILED at \"?(?P<where>[^\":]+)")),
+    ("check failed", re.compile(r"(?P<where>[\w./+-]*)\S* ?Check failed: (?P<cond>.+?)(?:\s\(.{0,120}\))?\s*$")),
+    ("unreachable executed", re.compile(r"UNREACHABLE executed at (?P<where>[^:!]+)(?P<cond>)")),
 )
-_SUPPORT_FILE = re.compile(
-    r"^(?:Casting|SmallVector|ArrayRef|Optional|optional|Error|StringRef|STLExtras|Alignment|ilist_iterator|APInt|Value|TypeSize|PointerUnion|BitVector|DenseMap|vector|string_view|memory)\.?h?$"
+# a library's own checks are met from everywhere: the file they stand in says nothing
+_SUPPORT = re.compile(
+    r"^(?:Casting|SmallVector|ArrayRef|Optional|Error|StringRef|STLExtras|Alignment|ilist_iterator|APInt|TypeSize"
+    r"|vector"
+    r"|PointerUnion|BitVector|DenseMap|string_view|memory|optional|stl_vector)(?:\.h)?$"
 )
-_PTXAS = re.compile(
-    r"\b(?P<tool>ptxas|nvlink|fatbinary|nvcc|nvdisasm|cicc|llc|opt|lld|clang\+*|hipcc|amdclang\+*|as|cudafe\+\+)(?: \S{1,200}, line \d+;)?\s*:?\s*(?P<level>error|fatal)\s*:\s*(?P<message>.+)$"
+_GENERIC = re.compile(r"^(?:cast|dyn_cast|isa|operator|front|back|at|value)$")
+_TOOLS = re.compile(
+    r"\b(?P<tool>ptxas|nvlink|fatbinary|nvcc|nvdisasm|cicc|llc|opt|lld|clang\+*|hipcc|amdclang\+*|as|cudafe\+\+)"
+    r"(?: \S{1,200}, line \d+;)?\s{0,8}:?\s{0,8}(?:error|fatal)\s{0,8}:\s{0,8}(?P<message>.+)$"
 )
 _MANGLED = re.compile(r"\b_Z\w+")
-_RESOURCES = re.compile(r"out of resources?:? (?P<what>[a-z][a-z ]+?),? Required", re.I)
-_UNDEFINED = re.compile(
-    r"undefined (?:reference to|symbol)s?:? [`'\"]?(?P<symbol>[^'`\"\n]+?)['`\"]?(?:[,;( ].{0,200})?$"
+_RESOURCES = re.compile(r"out of resources?:? (?P<what>[a-z][a-z ]{1,40}?),? Required", re.I)
+_PASS = AnyOf(
+    r"Pipeline failed while executing \[`(?P<name>[\w:-]+)`",
+    r"Running pass ['\"`](?P<name>[^'\"`]+)['\"`] on (?:function|module|basic)",
+    r"pass `?'?(?P<name>[\w-]+)'?`? failed",
+    r"^\d+\.\s+(?P<name>Code generation|Optimizer|Per-module optimization passes|Per-function optimization)",
 )
-_LINK = re.compile(
-    r"(?:(?P<dup>multiple definition of|duplicate symbol:?) [`'\"]?(?P<symbol>[^'`\"]+)|cannot find -l(?P<library>[\w+.-]+)|unable to find library -l(?P<library2>[\w+.-]+)|library not found for -l(?P<library3>[\w+.-]+)|(?P<reloc>relocation (?:R_\w+ )?.{0,60}(?:out of range|truncated|can not be used)|relocation truncated to fit))"
-)
-_CMAKE = re.compile(
-    r"^CMake Error(?: at (?P<file>[^:]{1,300}):\d+)?(?: in [^:]{1,200}:\d+)? ?(?:\((?P<command>\w+)\))?:\s*(?P<message>.*)$"
-)
-_NO_RULE = re.compile(
-    r"(?:ninja: error: |No rule to make target )[`']?(?P<target>[^'`,]+)['`]?.{0,200}(?:missing and no known rule|needed by|\.\s+Stop|Stop)",
-    re.I,
-)
-_KILLED = re.compile(
-    r"fatal error: Killed signal|(?:cc1plus|ld|collect2|clang\+*|nvcc|rustc|cicc|ptxas).{0,60}(?:\[Killed\]|signal 9|\(Killed\)|SIGKILL)|Killed\s.{0,60}(?:cc1plus|clang|ninja)|virtual memory exhausted",
-    re.I,
-)
-_PASS = re.compile(
-    r"Pipeline failed while executing \[`(?P<name>[\w:-]+)`|Running pass ['\"`](?P<running>[^'\"`]+)['\"`] on (?:function|module|basic)|pass `?'?(?P<other>[\w-]+)'?`? failed|^\d+\.\s+(?:MLIR Parser|(?P<stage>Code generation|Optimizer|Per-module optimization passes|Per-function optimization|<eof> parser))"
-)
-_OPAQUE = re.compile(
-    r"PassManager::run failed|Failures have been detected while processing an MLIR pass|pass(?:es)? failed\b|failed to (?:run|apply|execute) (?:the )?pass|pass pipeline|pipeline failed while|failed to translate (?:module )?to LLVM IR|failed to legalize operations?$|Internal (?:Triton )?PTX codegen error|Failed to compile (?:the )?(?:kernel|Triton)|Triton compilation failed|compilation (?:failed|aborted)$",
-    re.I,
-)
-_BUILD_WRAPPER = re.compile(
-    r"^(?:ninja: build stopped|ninja: error: .{0,200}subcommand failed|make(?:\[\d+\])?: \*\*\*|gmake(?:\[\d+\])?: \*\*\*|FAILED: |collect2: error: ld returned|clang(?:\+\+)?(?:-\d+)?: error: (?:linker|unable to execute) command failed|\d+ errors? (?:generated|detected)|compilation terminated|error: command '.{1,200}' failed|error: subprocess-exited|-- Configuring incomplete|fatal   : Ptx assembly aborted)|returned non-zero exit status|Ptx assembly aborted|linker command failed|too many errors emitted"
-)
-_SANITIZER = re.compile(
-    r"(?:ERROR|WARNING|SUMMARY): (?P<tool>\w+Sanitizer): (?P<kind>[\w-]+)(?: (?P<file>\S+?:\d+\S*) in (?P<function>[\w:~]+))?"
-)
+_SANITIZER = re.compile(r"(?:ERROR|WARNING|SUMMARY): (?P<tool>\w+Sanitizer): (?P<kind>[\w-]+)")
 _RUNTIME_CHECK = re.compile(r"^(?P<file>\S{1,200}?):\d+:\d+: runtime error: (?P<message>.+)$")
-_LINT = re.compile(r"^(?P<file>[\w./-]+\.\w+):\d+:(?:\d+:)? (?P<code>[A-Z]{1,4}\d{2,5})\b[: ]")
+_LINT = re.compile(r"^(?P<file>[\w./-]{1,200}\.\w+):\d+:(?:\d+:)? (?P<code>[A-Z]{1,4}\d{2,5})\b[: ]")
 
 
-def diagnostic(line: str) -> Found | None:
+def diagnostic(line: str, lowered: str) -> Found | None:
     """What a compiler, an assembler, a linker or a build tool says in `line`."""
-    if _KILLED.search(line):
-        return Found("killed", Rank.FAULT, INFRA, ("compiler killed",), line)
-    if found := _RESOURCES.search(line):
+    if "out of resource" in lowered and (found := _RESOURCES.search(line)):
         return _code("resources", line, found["what"].lower())
-    for read in (_assertion, _sanitizer, _llvm, _tool, _link, _cmake):
-        if told := read(line):
+    for read in (_assertion, _sanitizer, _llvm, _tool, building, _placed):
+        if told := read(line, lowered):
             return told
-    found = _DIAGNOSTIC.search(line) or _NVCC_STYLE.search(line)
-    if found and not _BUILD_WRAPPER.search(line):
-        return _placed(found, line)
     if found := _LINT.match(line):
         return _code("lint", line, found["code"], base(found["file"]))
     return None
 
 
-def wrapper(line: str) -> Found | None:
-    """What only says that something before it failed: a build tool's last words, a pass manager's."""
-    if _BUILD_WRAPPER.search(line):
-        return Found("wrapper", Rank.WRAPPER, CODE, ("build stopped",), line, by_test=True)
-    if _OPAQUE.search(line):
-        return Found("opaque", Rank.OPAQUE, CODE, ("opaque pass failure",), line, hard=True, by_test=True)
-    return None
-
-
-def pass_of(line: str) -> str:
+def pass_of(line: str, lowered: str) -> str:
     """The pass that `line` says was running, "" if none."""
-    found = _PASS.search(line)
-    return next((value for value in (found.groups() if found else ()) if value), "")
+    found = _PASS.search(line, lowered)
+    return found["name"] if found else ""
 
 
-def _code(kind: str, line: str, *key: str, cls: str = CODE) -> Found:
-    return Found(kind, Rank.FAULT, cls, key, line, hard=cls == CODE)
+def _code(kind: str, line: str, *key: str, rank: int = Rank.FAULT) -> Found:
+    return Found(kind, rank, CODE, key, line, hard=True)
 
 
-def _placed(found: re.Match[str], line: str) -> Found | None:
-    told = found.groupdict()
-    message, file = told["message"].strip(), base(told["file"] or "")
+def _placed(line: str, lowered: str) -> Found | None:
+    """`file:line: error: message` in its many forms; kind `told` where only a tool's name stands before it."""
+    if "error" not in lowered or is_wrapper(line, lowered):
+        return None
+    found = _NVCC_ERROR.match(line)
+    file = base(found["file"]) if found else ""
+    located = found is not None
+    if found is None:
+        found = _ERROR.search(line)
+        if found is None:
+            return None
+        head = line[: found.start()]
+        place = _PLACE.search(head[-300:])
+        file = base(place["file"]) if place else ""
+        located = place is not None or head.startswith(("loc(", "<unknown>", "<stdin>", "within split"))
+        if not located and not _TOOL.match(head):
+            return None
+    return _message(found["message"].strip(), line, lowered, file, located)
+
+
+def _message(message: str, line: str, lowered: str, file: str, located: bool) -> Found | None:
     if check := _CHECK.match(message):
-        return Found("filecheck", Rank.FAULT, CODE, (file, check["what"]), line, hard=True)
-    if header := _HEADER.search(message):
-        return _code("header", line, base(header["header"] or header["other"]))
-    if undefined := _undefined(message, line):
-        return undefined
-    if _OPAQUE.search(message):
+        return _code("filecheck", line, file, check["what"])
+    if header := _HEADER.search(message, lowered):
+        return _code("header", line, base(header["header"]))
+    if told := undefined(message, line, lowered):
+        return told
+    if is_opaque(message, message.lower()):
         return None
     if operation := _OPERATION.match(message):
         return _code("op", line, operation["op"], mask(operation["message"]))
     masked = mask(message)
-    if _MODULE.search(file):
+    if _OF_A_MODULE.search(file):
         return _code("compile", line, file, masked)
     # a kernel's own file says where it was met, not what failed, unless the message is too short to tell
-    kind = "compile" if file or told.get("loc") else "told"
-    return _code(kind, line, masked, file if words(masked) < 3 else "")
+    return _code("compile" if located else "told", line, masked, file if words(masked) < 3 else "")
 
 
-def _undefined(text: str, line: str) -> Found | None:
-    found = _UNDEFINED.search(text)
-    return _code("undefined", line, mask(found["symbol"].split("(")[0])) if found else None
-
-
-def _llvm(line: str) -> Found | None:
-    found = _LLVM_ERROR.search(line)
+def _llvm(line: str, lowered: str) -> Found | None:
+    found = _LLVM_ERROR.search(line) if "llvm error" in lowered else None
     if not found:
         return None
     message = found["message"]
     if select := _SELECT.match(message):
         return _code("select", line, select["intrinsic"] or f"{select['types']} {select['node']}")
-    rank = Rank.FAULT + 1  # the diagnostic before it names the operation
-    return Found("llvm", rank, CODE, (mask(message),), line, hard=True)
+    # one rank behind: a diagnostic before it names the operation
+    return _code("llvm", line, mask(message), rank=Rank.FAULT + 1)
 
 
-def _assertion(line: str) -> Found | None:
-    for pattern in _ASSERTS:
-        found = pattern.search(line)
+def _assertion(line: str, lowered: str) -> Found | None:
+    for word, pattern in _ASSERTS:
+        found = pattern.search(line) if word in lowered else None
         if not found:
             continue
         told = found.groupdict()
-        where = (told.get("where") or "") + (told.get("other") or "")
-        file = re.search(r"([\w.+-]+\.\w+)\"?:?\d*", where)
-        name = file[1] if file else ""
-        function = told.get("function") or _function(where)
-        key = (mask(told["cond"]), "" if _SUPPORT_FILE.match(name) else name, function)
-        return _code("assert", line, *key)
+        where = told.get("where") or ""
+        named = re.search(r"([\w+-]+\.\w+)\"?:?\d*", where)
+        name = named[1] if named else ""
+        if _SUPPORT.match(name):
+            name = ""
+        return _code("assert", line, mask(told["cond"]), name, told.get("function") or _function(where))
     return None
 
 
 def _function(signature: str) -> str:
     """The name of the function whose signature stands before an assertion, without scopes, types and parameters."""
-    head = re.sub(r"^\S*?:\d+:\s*", "", signature.rpartition(".cpp:")[2] if ".cpp:" in signature else signature)
-    found = re.search(r"([~\w]+)\s*(?:<[^()]{0,200}>)?\(", head)
-    return found[1] if found else ""
+    head = re.sub(r"^.*?:\d+: ", "", signature)
+    found = re.search(r"([~\w]+)\s?(?:<[^()]{0,200}>)?\(", head)
+    return found[1] if found and not _GENERIC.match(found[1]) else ""
 
 
-def _sanitizer(line: str) -> Found | None:
-    if found := _SANITIZER.search(line):
+def _sanitizer(line: str, lowered: str) -> Found | None:
+    if "sanitizer" in lowered and (found := _SANITIZER.search(line)):
         return _code("sanitizer", line, found["tool"], found["kind"])
-    if found := _RUNTIME_CHECK.match(line):
+    if "runtime error" in lowered and (found := _RUNTIME_CHECK.match(line)):
         return _code("sanitizer", line, base(found["file"]), mask(found["message"]))
     return None
 
 
-def _tool(line: str) -> Found | None:
-    found = _PTXAS.search(line)
-    if not found or _BUILD_WRAPPER.search(found["message"]):
+def _tool(line: str, lowered: str) -> Found | None:
+    found = _TOOLS.search(line) if "error" in lowered or "fatal" in lowered else None
+    if not found or is_wrapper(found["message"], lowered):
         return None
     message = found["message"]
-    if header := _HEADER.search(message):
-        return _code("header", line, base(header["header"] or header["other"]))
-    if told := _undefined(message, line):
+    if header := _HEADER.search(message, lowered):
+        return _code("header", line, base(header["header"]))
+    if told := undefined(message, line, lowered):
         return told
     return _code("tool", line, found["tool"], mask(_MANGLED.sub("<symbol>", message)))
-
-
-def _link(line: str) -> Found | None:
-    if told := _undefined(line, line):
-        return told
-    found = _LINK.search(line)
-    if not found:
-        return None
-    library = found["library"] or found["library2"] or found["library3"]
-    if library:
-        return Found("link", Rank.FAULT, UNKNOWN, ("library", library), line)
-    if found["symbol"]:
-        return _code("link", line, "duplicate", mask(found["symbol"].split("(")[0]))
-    return _code("link", line, mask(found["reloc"]))
-
-
-def _cmake(line: str) -> Found | None:
-    if found := _CMAKE.match(line):
-        message = mask(found["message"])
-        return Found(
-            "cmake",
-            Rank.FAULT + (0 if words(message) > 2 else 5),
-            CODE,
-            (base(found["file"] or ""), found["command"] or "", message),
-            line,
-        )
-    if found := re.search(
-        r"Could NOT find (?P<what>\w+)|Could not find a (?:package configuration file|configuration file for package).{0,40}?\"(?P<other>\w+)\"",
-        line,
-    ):
-        return Found("cmake", Rank.FAULT, HARNESS, ("package", found["what"] or found["other"]), line)
-    if found := _NO_RULE.search(line):
-        return _code("norule", line, base(found["target"]))
-    return None

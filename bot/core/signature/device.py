@@ -30,12 +30,14 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         (
             "no-device",
             INFRA,
-            r"no (?:cuda|rocm|hip|gpu)\S* (?:gpus? )?(?:\w+ )?(?:device|gpu|are)|\bno_?device|no gpus? (?:found|avail|detect)",
+            r"no (?:cuda|rocm|hip|gpu)\S* (?:gpus? )?(?:\w+ )?(?:device|gpu|are)|\bno_?device|no gpus? (?:found"
+            r"|avail|detect)",
         ),
         (
             "driver-too-old",
             INFRA,
-            r"driver version is insufficient|insufficient_?driver|driver/library version mismatch|driver\S* (?:is )?too old|lib_rm_version_mismatch",
+            r"driver version is insufficient|insufficient_?driver|driver/library version mismatch"
+            r"|driver\S* (?:is )?too old|lib_rm_version_mismatch",
         ),
         ("ecc", INFRA, r"\becc\b(?! on)|ecc_?uncorrect"),
         ("device-unavailable", INFRA, r"busy or unavailable|devices_?unavailable"),
@@ -52,17 +54,22 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("unknown-error", UNKNOWN, r"unknown_?\s?error|error_?unknown"),
     )
 )
-_API = r"(?P<{0}>CUDA|HIP|ROCm|HSA|SYCL|XPU|Level[ -]?Zero|ZE|NPU|MUSA|cuBLAS|cuDNN|cuFFT|cuSPARSE|NCCL|RCCL|rocBLAS|hipBLAS)"
+_API = (
+    r"(?P<{0}>CUDA|HIP|ROCm|HSA|SYCL|XPU|Level[ -]?Zero|ZE|NPU|MUSA|cuBLAS|cuDNN|cuFFT|cuSPARSE|NCCL|RCCL|rocBLAS"
+    r"|hipBLAS)"
+)
 _TOLD = re.compile(
     r"(?:Triton Error \["
     + _API.format("triton")
     + r"\]|\b"
     + _API.format("api")
-    + r"(?: (?:driver|runtime|kernel|launch|API))?(?: call)?[ _](?:error|failure|failed)(?: in [^:]{1,80}| \(?\d+\)?)?)\s*[:=,]\s*(?P<what>.{3,300})",
+    + r"(?: (?:driver|runtime|kernel|launch|API))?(?: call)?[ _](?:error|failure|failed)(?: in [^:]{1,80}"
+    r"| \(?\d+\)?)?)\s*[:=,]\s*(?P<what>.{3,300})",
     re.I,
 )
 _ENUM = re.compile(
-    r"\b(?P<api>cuda|hip|mc|musa)Error(?P<name>[A-Z]\w+)|\b(?P<api2>CUDA|HIP|HSA_STATUS|NVML|CUBLAS_STATUS|CUDNN_STATUS|CUFFT|CUSPARSE_STATUS"
+    r"\b(?P<api>cuda|hip|mc|musa)Error(?P<name>[A-Z]\w+)|\b(?P<api2>CUDA|HIP|HSA_STATUS|NVML|CUBLAS_STATUS"
+    r"|CUDNN_STATUS|CUFFT|CUSPARSE_STATUS"
     r"|HIPBLAS_STATUS|ROCBLAS_STATUS|NVRTC|ZE_RESULT|UR_RESULT|PI)_(?:STATUS_|RESULT_)?ERROR_?(?P<name2>[A-Z]\w+)"
     r"|\b(?P<api3>CUBLAS|CUDNN|CUSPARSE|CUSOLVER|HIPBLAS|ROCBLAS|MIOPEN)_STATUS_(?P<name3>(?!SUCCESS)[A-Z]\w+)"
 )
@@ -71,9 +78,11 @@ _MEMORY_FAULT = re.compile(
 )
 _OUT_OF_MEMORY = re.compile(r"\b(?P<api>CUDA|HIP|XPU|NPU|MUSA) out of memory", re.I)
 _GPU_GONE = re.compile(
-    r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)|\bXid\b.{0,60}?[:,] (?P<xid>\d{1,3})\b"
+    r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)"
+    r"|\bXid\b.{0,60}?[:,] (?P<xid>\d{1,3})\b"
     r"|(?P<lost>GPU (?:has )?fallen off the bus|Unable to determine the device handle for GPU)"
-    r"|(?P<none>No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver|No (?:HIP|ROCm) GPUs|could not select device driver|0 active drivers|no ROCm-capable device)",
+    r"|(?P<none>No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver|No (?:HIP|ROCm) GPUs"
+    r"|could not select device driver|0 active drivers|no ROCm-capable device)",
     re.I,
 )
 _POLITE = re.compile(r"^(?:an? )|(?: (?:was|were) encountered.*)$", re.I)

@@ -6,11 +6,15 @@ import re
 
 _NUMBERED = re.compile(r"^\s*#\s?\d+:?\s+(?:0x[0-9a-fA-F]+\s+)?(?:in\s+)?(?P<function>[^\n]{1,600})$")
 _NOT_OURS = re.compile(
-    r"PrintStackTrace|SignalHandler|RunSignalHandlers|CrashRecovery|__restore_rt|^(?:raise|abort|gsignal|clone3?|start_thread|kill|tgkill|syscall|backtrace\w*|_?_?libc_\w+"
-    r"|__assert\w*|__GI_\w+|_*pthread_\w+|std::\w*terminate\w*|__cxa_\w+|__gnu_cxx\b|report_fatal_error|llvm_unreachable\w*|memcpy\w*|memmove\w*|strlen\w*|malloc|free|\?\?|_?start|main)\b|^\(|^/|^llvm::(?:sys|report_fatal|llvm_unreachable)|^[\w./+-]+\+0x|^[\w.-]+\.(?:so|dll)"
+    r"PrintStackTrace|SignalHandler|RunSignalHandlers|CrashRecovery|__restore_rt|^(?:raise|abort|gsignal|clone3?"
+    r"|start_thread|kill|tgkill|syscall|backtrace\w*|_?_?libc_\w+"
+    r"|__assert\w*|__GI_\w+|_*pthread_\w+|std::\w*terminate\w*|__cxa_\w+|__gnu_cxx\b|report_fatal_error"
+    r"|llvm_unreachable\w*|memcpy\w*|memmove\w*|strlen\w*|malloc|free|\?\?|_?start|main)\b|^\(|^/|^llvm::(?:sys"
+    r"|report_fatal|llvm_unreachable)|^[\w./+-]+\+0x|^[\w.-]+\.(?:so|dll)"
 )
 _GENERIC = re.compile(
-    r"^(?:void |bool |auto |decltype\(auto\) )*(?:std|__gnu_cxx|llvm::(?:cast|dyn_cast|isa|SmallVector|ArrayRef|function_ref|detail))\b|^mlir::detail::"
+    r"^(?:void |bool |auto |decltype\(auto\) )*(?:std|__gnu_cxx|llvm::(?:cast|dyn_cast|isa|SmallVector|ArrayRef"
+    r"|function_ref|detail))\b|^mlir::detail::"
 )
 _ARGUMENTS = re.compile(r"[(<].*$")
 

@@ -7,8 +7,13 @@ import re
 from bot.core.signature.clean import base
 from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, HARNESS, Found, Rank
+from bot.core.signature.patterns import AnyOf
 
-_NAME = r"(?:[A-Za-z_][\w$]*\.)*_?[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Expired|Interrupt|Unavailable|Timeout|Failed|NotFound|Mismatch|Impossible)\d?"
+_NAME = (
+    r"(?:[A-Za-z_][\w$]*\.)*_?[A-Z]\w*(?:Error|Exception|Failure|Fault|Exit|Expired|Interrupt|Unavailable|Timeout"
+    r"|Failed|NotFound"
+    r"|Mismatch|Impossible)\d?"
+)
 _ANYWHERE = re.compile(rf"(?<![\w.$<])(?P<name>{_NAME})(?:\s?:\s+|\((?=['\"fr]))(?P<message>.*)$")
 _START = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+): (?P<message>.*)$")
 _BARE = re.compile(rf"^(?:[\w.]+ - )?(?P<name>{_NAME})(?:\(\))?$")
@@ -16,45 +21,70 @@ _ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
 _WHAT = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
 _PANIC = re.compile(r"panicked at (?:'(?P<message>.+?)', )?(?P<file>[\w./-]+):\d+")
 _WRAPPERS = frozenset(
-    "CalledProcessError BackendCompilerFailed LoweringException InductorError CompilationError SystemExit ChildFailedError RemoteTraceback"
-    " InterpreterError ExceptionGroup TorchRuntimeError EngineDeadError ProcessRaisedException PTXASError NoValidChoicesError MLIRError"
-    " ProcessExitedException RayTaskError BrokenProcessPool SubprocessError ConftestImportFailure InvocationError".split()
-)
+    {
+        "BackendCompilerFailed", "BrokenProcessPool", "CalledProcessError", "ChildFailedError", "CompilationError",
+        "ConftestImportFailure", "EngineDeadError", "ExceptionGroup", "InductorError", "InterpreterError",
+        "InvocationError", "LoweringException", "MLIRError", "NoValidChoicesError", "PTXASError",
+        "ProcessExitedException", "ProcessRaisedException", "RayTaskError", "RemoteTraceback", "SubprocessError",
+        "SystemExit", "TorchRuntimeError",
+    }
+)  # fmt: skip
 # what code tries and does without: no root of what happens while it is handled
 CONTROL_FLOW = frozenset(
-    "KeyError AttributeError ImportError ModuleNotFoundError StopIteration LookupError IndexError FileNotFoundError Empty".split()
+    {
+        "AttributeError", "Empty", "FileNotFoundError", "ImportError", "IndexError", "KeyError", "LookupError",
+        "ModuleNotFoundError", "StopIteration",
+    }
+)  # fmt: skip
+_POOR = frozenset(
+    {"AssertionError", "IndexError", "KeyError", "NotImplementedError", "RecursionError", "StopIteration"}
 )
-_POOR = frozenset("KeyError IndexError StopIteration AssertionError NotImplementedError RecursionError".split())
 _MODULE = re.compile(r"No module named ['\"]?(?P<module>[\w.]+)")
 _IMPORT = re.compile(
     r"cannot import name '?(?P<name>\w+)'?(?: from (?:partially initialized module )?'?(?P<module>[\w.]+))?"
 )
 _NATIVE = re.compile(r"\._[A-Z]\w*(?:\.|$)|\.lib\w+$|_ext(?:ension)?s?$|\._\w*(?:cpp|cuda|native)\w*$")
 _FOREIGN = re.compile(
-    r"module '(?:numpy|np|pandas|scipy|pytest|matplotlib|sklearn|setuptools|pkg_resources|yaml|jinja2|packaging|pip|distutils|collections|unittest|hypothesis|expecttest)\b"
+    r"module '(?:numpy|np|pandas|scipy|pytest|matplotlib|sklearn|setuptools|pkg_resources|yaml|jinja2|packaging|pip"
+    r"|distutils|collections|unittest|hypothesis|expecttest)\b"
 )
-_REFUSED = re.compile(
-    r"\b(?:is|are) not (?:installed|available on this|found in (?:PATH|the environment))|Please install |pip install |not (?:compiled|built) with \w+ (?:enabled|support)|Python integer -?\d+ out of bounds"
+_REFUSED = AnyOf(
+    r"\b(?:is|are) not (?:installed|available on this|found in (?:PATH|the environment))",
+    r"Please install ",
+    r"pip install ",
+    r"not (?:compiled|built) with \w+ (?:enabled|support)",
+    r"Python integer -?\d+ out of bounds",
 )
-_NUMERIC = re.compile(
-    r"(?:Tensor-likes|Scalars|Arrays?|Tensors?|outputs?|results?|values?|matrices) (?:are|is|do|does|did)(?: not|n't)(?: almost)?(?: equal| close| match| agree)|Mismatched elements|Not equal to tolerance|\ballclose\b|\bassert_close\b"
-    r"|assert_allclose|assert_almost_equal|assert_array|isclose|(?:max|greatest|mean|largest)(?:imum)? ?_?(?:abs|rel)\w*[ _]?(?:diff|err)|(?:numeric\w*|output|result|value|accuracy|data|tensor|element)s? (?:mismatch|difference|differ|check failed|failed)"
-    r"|mismatch(?:es|ed)? (?:at|in|found|between|of \d|element)|exceeds? (?:the )?(?:toleran|threshold)|(?:relative|absolute|l2|max|mean|rms)[ _]err(?:or)?\b|not almost equal|accuracy (?:is )?(?:too low|below|fail)|\bpytest\.approx|\bapprox\(|cosine similarity|incorrect result|wrong (?:result|answer|output)",
-    re.I,
+_NUMERIC = AnyOf(
+    r"(?:Tensor-likes|Scalars|Arrays?|Tensors?|outputs?|results?|values?|matrices) (?:are|is|do|does|did)(?: not|n't)"
+    r"(?: almost)?(?: equal| close| match| agree)",
+    r"Mismatched elements",
+    r"Not equal to tolerance",
+    r"not almost equal",
+    r"\b(?:allclose|isclose|assert_close|assert_allclose|assert_almost_equal|assert_array\w*)\b",
+    r"(?:max|greatest|mean|largest)(?:imum)? ?_?(?:abs|rel)\w*[ _]?(?:diff|err)",
+    r"(?:numeric\w*|output|result|value|accuracy|data|tensor|element)s? (?:mismatch|difference|differ|check failed"
+    r"|failed)",
+    r"mismatch(?:es|ed)? (?:at|in|found|between|of \d|element)",
+    r"exceeds? (?:the )?(?:toleran|threshold)",
+    r"(?:relative|absolute|l2|max|mean|rms)[ _]err(?:or)?\b",
+    r"accuracy (?:is )?(?:too low|below|fail)",
+    r"\bapprox\(",
+    r"cosine similarity",
+    r"incorrect result",
+    r"wrong (?:result|answer|output)",
 )
 
 
-def numeric(line: str) -> Found | None:
+def numeric(line: str, lowered: str) -> Found | None:
     """A comparison of numbers that failed: it has no cause in it, it stands for its test."""
-    return (
-        Found("numeric", Rank.EXCEPTION, CODE, ("numeric mismatch",), line, hard=True, by_test=True)
-        if _NUMERIC.search(line)
-        else None
-    )
+    if not _NUMERIC.search(line, lowered):
+        return None
+    return Found("numeric", Rank.EXCEPTION, CODE, ("numeric mismatch",), line, hard=True, by_test=True)
 
 
-def exception(line: str, frame: tuple[str, str] | None) -> tuple[str, str] | None:
-    """(type, message) of the innermost exception in `line`; `frame` is the last one before it."""
+def exception(line: str) -> tuple[str, str] | None:
+    """(type, message) of the innermost exception in `line`."""
     found = _ANYWHERE.search(line) or _START.match(line)
     if not found:
         bare = _BARE.match(line)
@@ -89,7 +119,7 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
     poor = words(masked) < 2 or name in _POOR
     where = frame or ("", "")
     key = (name, masked, *where) if poor else (masked,)
-    cls = HARNESS if _FOREIGN.search(message) or _REFUSED.search(message) else CODE
+    cls = HARNESS if _FOREIGN.search(message) or _REFUSED.search(message, message.lower()) else CODE
     hard = cls == CODE and name in (
         "AssertionError",
         "TypeError",
@@ -102,10 +132,10 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
     return Found("exception", rank, cls, key, line, hard=hard, by_test=bare)
 
 
-def spoken(line: str) -> Found | None:
+def spoken(line: str, lowered: str) -> Found | None:
     """A failed assertion, a C++ `what()`, a panic: exceptions that are told in another form."""
     if found := _ASSERT.match(line):
-        if told := numeric(found["what"]):
+        if told := numeric(found["what"], lowered):
             return told
         return Found("assert", Rank.EXCEPTION, CODE, ("assert", mask(found["what"])), line, hard=True, by_test=True)
     if found := _WHAT.match(line):

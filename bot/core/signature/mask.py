@@ -18,7 +18,8 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = (
 # a path: its last name is kept, a name made up at random is not
 _PATH = re.compile(r"(?<![\w.@+~/\\-])(?:[A-Za-z]:[/\\])?(?:[\w.@+~=-]*[/\\])+[\w.@+~=-]*")
 _RANDOM = re.compile(
-    r"^(?:tmp[\w-]{4,}?|file(?=\w*[A-Z0-9])\w{6}|c[a-z2-7]{6,60}|cc[A-Za-z0-9]{6}|(?=\w*\d)[a-z0-9_]{8})(?P<suffix>(?:\.[A-Za-z]\w*)*)$"
+    r"^(?:tmp[\w-]{4,}?|file(?=\w*[A-Z0-9])\w{6}|c[a-z2-7]{6,60}|cc[A-Za-z0-9]{6}"
+    r"|(?=\w*\d)[a-z0-9_]{8})(?P<suffix>(?:\.[A-Za-z]\w*)*)$"
 )
 _BARE_TMP = re.compile(r"\btmp(?=\w*[\d_])\w{6,10}\b")
 _PLACE = re.compile(r"(?<=[\w>\")]):\d+(?::\d+)?(?=[\s:,;.)\]'\"]|$)")

@@ -1,0 +1,126 @@
+"""What linkers and build tools say, and what only repeats that a build failed."""
+
+from __future__ import annotations
+
+import re
+
+from bot.core.signature.clean import base
+from bot.core.signature.mask import mask, words
+from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank
+from bot.core.signature.patterns import AnyOf
+
+_KILLED = AnyOf(
+    r"fatal error: Killed signal",
+    r"(?:cc1plus|ld|collect2|clang|nvcc|rustc|cicc|ptxas).{0,60}(?:\[Killed\]|signal 9|\(Killed\)|SIGKILL)",
+    r"Killed\s.{0,60}(?:cc1plus|clang|ninja)",
+    r"virtual memory exhausted",
+)
+_UNDEFINED = re.compile(
+    r"undefined (?:reference to|symbols?):? [`'\"]?(?P<symbol>[^'`\"\n]+?)['`\"]?(?:[,;( ].{0,200})?$", re.I
+)
+_LINK = AnyOf(
+    r"(?:multiple definition of|duplicate symbol:?) [`'\"]?(?P<symbol>[^'`\"]+)",
+    r"cannot find -l(?P<library>[\w+.-]+)",
+    r"unable to find library -l(?P<library>[\w+.-]+)",
+    r"library not found for -l(?P<library>[\w+.-]+)",
+    r"(?P<relocation>relocation (?:R_\w+ )?.{0,60}(?:out of range|truncated|can not be used))",
+    r"(?P<relocation>relocation truncated to fit)",
+)
+_CMAKE = re.compile(
+    r"^CMake Error(?: at (?P<file>[^:]{1,300}):\d+)?(?: in [^:]{1,200}:\d+)? ?(?:\((?P<command>\w+)\))?:\s*"
+    r"(?P<message>.*)$"
+)
+_PACKAGE = AnyOf(
+    r"Could not find (?P<what>\w+) \(missing",
+    r"Could not find (?P<what>\w+)$",
+    r"Could not find a (?:package configuration file|configuration file for package).{0,40}?\"(?P<what>\w+)\"",
+)
+_NO_RULE = AnyOf(
+    r"ninja: error: [`'](?P<target>[^'`,]+)['`].{0,200}(?:missing and no known rule|needed by)",
+    r"No rule to make target [`']?(?P<target>[^'`,]+)['`]?.{0,200}(?:needed by|Stop)",
+)
+_WRAPPERS = AnyOf(
+    r"^ninja: build stopped",
+    r"^ninja: error: .{0,200}subcommand failed",
+    r"^g?make(?:\[\d+\])?: \*\*\*",
+    r"^FAILED: (?:\[code=\d+\] )?[\w./+-]+\.\w+",
+    r"^collect2: error: ld returned",
+    r"clang\S*: error: (?:linker|unable to execute) command failed",
+    r"^\d+ (?:warnings? and \d+ )?errors? (?:generated|detected)",
+    r"^compilation terminated",
+    r"^error: command '.{1,200}' failed",
+    r"^error: subprocess-exited",
+    r"^-- Configuring incomplete",
+    r"Ptx assembly aborted",
+    r"returned non-zero exit status",
+    r"linker command failed",
+    r"too many errors emitted",
+)
+_OPAQUE = AnyOf(
+    r"PassManager::run failed",
+    r"Failures have been detected while processing an MLIR pass",
+    r"\bpass(?:es)? failed\b",
+    r"failed to (?:run|apply|execute) (?:the )?pass",
+    r"pass pipeline",
+    r"pipeline failed while",
+    r"failed to translate (?:module )?to LLVM IR",
+    r"failed to legalize operations?$",
+    r"Internal (?:Triton )?PTX codegen error",
+    r"Failed to compile (?:the )?(?:kernel|Triton)",
+    r"Triton compilation failed",
+    r"\bcompilation (?:failed|aborted)$",
+)
+
+
+def building(line: str, lowered: str) -> Found | None:
+    """What a linker or a build tool says in `line`."""
+    if _KILLED.search(line, lowered):
+        return Found("killed", Rank.FAULT, INFRA, ("compiler killed",), line)
+    if told := undefined(line, line, lowered):
+        return told
+    if found := _LINK.search(line, lowered):
+        return _linked(found.groupdict(), line)
+    if found := _CMAKE.match(line):
+        message = mask(found["message"])
+        rank = Rank.FAULT + (0 if words(message) > 2 else 5)
+        return Found("cmake", rank, CODE, (base(found["file"] or ""), found["command"] or "", message), line)
+    if found := _PACKAGE.search(line, lowered):
+        return Found("cmake", Rank.FAULT, HARNESS, ("package", found["what"]), line)
+    if found := _NO_RULE.search(line, lowered):
+        return Found("no rule", Rank.FAULT, CODE, (base(found["target"]),), line, hard=True)
+    return None
+
+
+def undefined(text: str, line: str, lowered: str) -> Found | None:
+    """A symbol that `text`, of `line`, says is not defined."""
+    found = _UNDEFINED.search(text) if "undefined " in lowered else None
+    if not found:
+        return None
+    return Found("undefined", Rank.FAULT, CODE, (mask(found["symbol"].split("(")[0]),), line, hard=True)
+
+
+def _linked(told: dict[str, str | None], line: str) -> Found:
+    if library := told.get("library"):
+        return Found("library", Rank.FAULT, UNKNOWN, (library,), line)
+    if symbol := told.get("symbol"):
+        return Found("duplicate", Rank.FAULT, CODE, (mask(symbol.split("(")[0]),), line, hard=True)
+    return Found("relocation", Rank.FAULT, CODE, (mask(told.get("relocation") or ""),), line, hard=True)
+
+
+def is_wrapper(line: str, lowered: str) -> bool:
+    """Whether `line` only says that a build tool gave up."""
+    return _WRAPPERS.search(line, lowered) is not None
+
+
+def is_opaque(line: str, lowered: str) -> bool:
+    """Whether `line` says that a compiler's pass failed and not why."""
+    return _OPAQUE.search(line, lowered) is not None
+
+
+def wrapper(line: str, lowered: str) -> Found | None:
+    """What only says that something before it failed: a build tool's last words, a pass manager's."""
+    if is_wrapper(line, lowered):
+        return Found("wrapper", Rank.WRAPPER, CODE, ("build stopped",), line, by_test=True)
+    if is_opaque(line, lowered):
+        return Found("opaque", Rank.OPAQUE, CODE, ("opaque pass failure",), line, hard=True, by_test=True)
+    return None

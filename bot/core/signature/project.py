@@ -1,0 +1,292 @@
+"""How a checkout, its packages, its shell steps and its workflows fail."""
+
+from __future__ import annotations
+
+from bot.core.signature.model import CODE, HARNESS, UNKNOWN, Rank
+from bot.core.signature.rule import LINE, NONE, rules
+
+MERGE = rules(
+    CODE,
+    Rank.SERVICE,
+    LINE,
+    (
+        "merge conflict",
+        r"CONFLICT \((?P<what>[\w/ ]+)\)",
+        r"Merge conflict in (?P<other>\S+)",
+        r"could not apply [0-9a-f]{7}",
+        r"patch (?:does not apply|failed:)",
+        r"hunks? FAILED",
+        r"Automatic merge failed",
+    ),
+)
+LINT = rules(
+    CODE,
+    Rank.SERVICE,
+    NONE,
+    (
+        "lint",
+        r"^(?P<hook>[\w /().-]{2,80}?)\.{3,}(?:\([^)]*\))?Failed$",
+        r"hook id: (?P<what>[\w-]+)",
+        r"(?P<tool>would reformat|files? would be reformatted|code should be clang-formatted"
+        r"|files were modified by this hook|Imports are incorrectly sorted)",
+    ),
+)
+GIT = rules(
+    HARNESS,
+    Rank.SERVICE,
+    LINE,
+    (
+        "git ref",
+        r"(?:couldn't find remote ref|Remote branch|pathspec|reference is not a tree|bad revision|unknown revision"
+        r"|ambiguous argument|invalid reference|not our ref|not a valid object name|unadvertised object"
+        r"|not a commit|did not match any file|bad object|unable to read tree|Needed a single revision"
+        r"|no merge base|did not contain)\b",
+    ),
+    (
+        "git ownership",
+        r"dubious ownership",
+        r"safe\.directory",
+    ),
+    (
+        "git access",
+        r"Repository not found",
+        r"invalid credentials",
+        r"Support for password authentication",
+        r"does not appear to be a git repository",
+        r"Write access to repository not granted",
+        r"unable to access .{1,200}(?:returned )?error: 40[134]",
+    ),
+    (
+        "git repository",
+        r"not a git repository",
+        r"refusing to (?:merge unrelated|fetch into)",
+        r"shallow (?:update|clone|file)",
+        r"submodule .{0,120}(?:not initialized|fail|no url|no submodule mapping)",
+        r"No url found for submodule",
+        r"destination path .{1,200}already exists",
+        r"would be overwritten",
+        r"Please tell me who you are",
+        r"empty ident name",
+        r"no submodule mapping",
+    ),
+    (
+        "git push",
+        r"! \[(?:remote )?rejected\]",
+        r"failed to push some refs",
+        r"protected branch",
+        r"non-fast-forward",
+        r"GH\d{3}:",
+    ),
+)
+PACKAGES = rules(
+    HARNESS,
+    Rank.SERVICE,
+    LINE,
+    (
+        "no package",
+        r"No matching distribution found for (?P<what>[\w.\[\]-]+)",
+        r"Could not find a version that satisfies the requirement (?P<other>[\w.\[\]-]+)",
+        r"Unable to locate package (?P<apt>\S+)",
+        r"(?:E: )?Package '?(?P<apt2>[\w.+-]+)'? has no installation candidate",
+        r"No package (?P<rpm>\S+) available",
+        r"No match for argument:? (?P<dnf>\S+)",
+        r"PackagesNotFoundError",
+        r"404 .{0,30}npm",
+        r"E404",
+        r"Version '.{1,40}' for '(?P<apt3>[\w.+-]+)' was not found",
+        r"no matching package named [`'](?P<crate>[\w-]+)",
+        r"(?:nothing provides|PackageNotFound\w*:?) '?(?P<conda>[\w-]+)",
+    ),
+    (
+        "package conflict",
+        r"ResolutionImpossible",
+        r"(?:conflicting|incompatible) dependenc",
+        r"dependency (?:conflict|resol)",
+        r"unmet dependencies",
+        r"have conflicting",
+        r"requires .{1,80}, but you(?:'ll)? have",
+        r"No solution found when resolving",
+        r"because .{1,80} depends on",
+        r"UnsatisfiableError",
+        r"held broken packages",
+        r"version solving failed",
+    ),
+    (
+        "python version",
+        r"requires (?:a different )?Python",
+        r"Requires-Python",
+        r"python_requires",
+        r"Python (?:version )?.{1,40}(?:is not supported|not supported|is required|or (?:newer|later|higher))",
+        r"is not a supported wheel on this platform",
+        r"Version .{1,20} with arch .{1,20} not found",
+    ),
+    (
+        "managed environment",
+        r"externally-managed-environment",
+        r"Can not perform a '--user' install",
+        r"uninstall-no-record",
+        r"Cannot uninstall (?P<what>\S+)",
+    ),
+    (
+        "requirements file",
+        r"Could not open requirements file",
+        r"Invalid requirement",
+        r"does not appear to be a Python project",
+        r"Neither 'setup.py' nor",
+        r"No such extra",
+    ),
+    (
+        "image missing",
+        r"manifest (?:for .{1,200}? )?(?:not found|unknown)",
+        r"pull access denied",
+        r"repository does not exist",
+        r"No such image",
+        r"denied: requested access",
+        r"no matching manifest for",
+        r"invalid reference format",
+        r"unauthorized: (?:authentication|access)",
+    ),
+    (
+        "image build",
+        r"failed to solve",
+        r"Dockerfile parse error",
+        r"COPY failed",
+        r"failed to compute cache key",
+        r"unknown instruction",
+        r"dockerfile:\d+",
+    ),
+)
+BUILDS = rules(
+    CODE,
+    Rank.OPAQUE,
+    NONE,
+    (
+        "package build",
+        r"Failed (?:building|to build) (?:wheel|editable|one or more wheels)(?: for (?P<what>\S+))?",
+        r"Failed to build (?P<other>[\w-]+)",
+        r"metadata-generation-failed",
+        r"Preparing metadata .{0,40}error",
+        r"build backend",
+        r"BackendUnavailable",
+    ),
+)
+SHELL = rules(
+    HARNESS,
+    Rank.EXCEPTION,
+    LINE,
+    (
+        "command missing",
+        r"(?P<what>[\w./+-]+): (?:command )?not found$",
+        r"(?:command not found|not recognized as an internal)\W*(?P<other>[\w.-]*)",
+        r"exec: \"?(?P<exec>[\w./-]+)\"?: (?:executable file not found|stat)",
+        r"executable file not found",
+        r"env: ['‘]?(?P<env>[\w.-]+)['’]?: No such file",
+        r"(?P<sh>[\w./-]+): No such file or directory$(?<=directory)(?<!fatal)",
+        r"'(?P<win>\w+)' is not recognized",
+        r"bad interpreter",
+    ),
+    (
+        "command denied",
+        r"(?P<what>[\w./+-]+): Permission denied$",
+    ),
+    (
+        "shell syntax",
+        r"syntax error near unexpected token",
+        r"unexpected end of file$",
+        r"unexpected EOF while looking",
+        r"bad substitution",
+        r"\[: .{0,40}(?:unary|binary|integer|too many)",
+        r": not a valid identifier",
+        r"invalid option",
+    ),
+)
+FILES = rules(
+    CODE,
+    Rank.EXCEPTION,
+    LINE,
+    (
+        "no such file",
+        r"No such file or directory:? ['\"](?P<what>[^'\"]+)",
+        r"(?:cannot|can't|could not|unable to) (?:open|stat|access|read)(?: file)? [`'\"](?P<other>[^'\"]+)['\"]",
+    ),
+)
+TOOLS = rules(
+    UNKNOWN,
+    Rank.EXCEPTION,
+    NONE,
+    (
+        "tool missing",
+        r"(?:cannot|can't|could not|unable to|failed to) (?:find|locate) (?:(?:the|executable|binary|program|tool"
+        r"|command) )*[`'\"]?(?P<what>[a-z_]+)[\w.-]*[`'\"]?(?: (?:executable|binary|program|in PATH|on PATH"
+        r"|in \$PATH).*)?\.?$",
+        r"(?P<other>[\w-]+) (?:executable )?not found (?:in|on) (?:your |the )?\$?PATH",
+    ),
+)
+WORKFLOW = rules(
+    HARNESS,
+    Rank.SERVICE,
+    LINE,
+    (
+        "workflow syntax",
+        r"Invalid workflow file",
+        r"workflow is not valid",
+        r"Unrecognized (?:named-value|function)",
+        r"Unexpected (?:value|symbol|input)",
+        r"(?:error|problem) parsing .{0,60}(?:ya?ml|workflow)",
+        r"You have an error in your ya?ml",
+        r"Required property is missing",
+        r"(?:mapping|sequence|block|scalar)\w* .{0,40}(?:not allowed|expected|found)",
+        r"yaml: (?:line|unmarshal)",
+        r"expected <block end>",
+        r"ScannerError",
+        r"ParserError",
+        r"could not find expected ':'",
+        r"did not find expected",
+        r"template is not valid",
+        r"TemplateValidationException",
+        r"not a valid (?:event|runner|shell)",
+    ),
+    (
+        "workflow action",
+        r"Unable to resolve action",
+        r"Can't find 'action",
+        r"unable to find version",
+        r"Could not find file .{0,200}action\.ya?ml",
+        r"Missing download info for",
+        r"(?:deprecated|no longer supported) version of [`'\"]?actions",
+        r"uses a deprecated",
+        r"not allowed (?:to be used )?in .{1,80}(?:repository|enterprise)",
+        r"The process '.{1,200}' failed because one or more lines",
+    ),
+    (
+        "workflow input",
+        r"Input (?:required and not supplied|'.{1,80}' is not)",
+        r"Input '?.{1,60}'? (?:is )?required",
+        r"not supplied: (?P<what>[\w-]+)",
+        r"(?:environment variable|secret|parameter|argument) .{0,60}(?:is not set|not set|is required|is missing"
+        r"|must be set|undefined)",
+        r"unbound variable",
+        r"parameter (?:null or )?not set",
+    ),
+    (
+        "workflow rights",
+        r"Resource not accessible by (?:integration|personal)",
+        r"Must have admin rights",
+        r"insufficient (?:scope|permission|privilege)",
+        r"missing (?:the )?`?\w+`? (?:scope|permission)",
+        r"(?:HTTP(?:Error)?|status(?: code)?|error|code|responded with)\W{1,4}(?:code )?40[13]\b",
+        r"\b40[13][ :,-]{1,3}(?:Client Error|Forbidden|Unauthorized)",
+    ),
+    (
+        "artifact missing",
+        r"(?:Artifact|artifacts?) .{0,80}(?:not found|does not exist)",
+        r"Unable to (?:find|download) (?:any |an )?artifact",
+        r"No files were found with the provided path",
+        r"no artifacts? (?:found|matching)",
+    ),
+    (
+        "not found",
+        r"\b404[ :,-]{1,3}(?:Client Error|Not Found)",
+        r"(?:HTTP(?:Error)?|status(?: code)?|error|code)\W{1,4}(?:code )?404\b",
+    ),
+)
