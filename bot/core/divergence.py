@@ -24,7 +24,6 @@ from bot.core.footprint import (
 )
 
 _UNSPANNED = frozenset({"operand", "attribute", "enumerator"})  # they share their lines with what holds them
-_CODE_NEAR = 3  # lines: closer than git's context the merge itself would not notice
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,12 +182,6 @@ def file_divergence(*, path: str, fork: bytes | None, upstream: Sequence[bytes])
     )
 
 
-def near(ranges: Sequence[tuple[int, int]], start: int, count: int) -> bool:
-    """True where lines `start` … of a hunk come as close to one of `ranges` as a merge's context."""
-    end = start + max(count, 1) - 1
-    return any(first - _CODE_NEAR <= end and start <= last + _CODE_NEAR for first, last in ranges)
-
-
 def divergence_key(path: str, fork_oid: str, upstream_oids: Iterable[str]) -> str:
     """The cache's key for how one version of a file differs from these versions of upstream's."""
     digest = blake2b(
@@ -296,5 +289,4 @@ __all__ = [
     "divergence_key",
     "encode_file",
     "file_divergence",
-    "near",
 ]

@@ -13,7 +13,6 @@ from bot.core.divergence import (
     divergence_key,
     encode_file,
     file_divergence,
-    near,
 )
 from bot.core.footprint import TOP
 
@@ -96,14 +95,6 @@ def test_the_whole_is_indexed_by_name() -> None:
     assert not whole.uses("unheard")
     assert whole.files_with("shared") == 1
     assert whole.paths == {"a.cpp", "own.py"}
-
-
-@pytest.mark.parametrize(
-    ("start", "count", "expected"),
-    [(10, 1, True), (14, 1, True), (16, 2, False), (4, 2, False), (6, 1, False), (7, 1, True), (7, 0, True)],
-)
-def test_near_is_within_a_merges_context(start: int, count: int, expected: bool) -> None:
-    assert near([(10, 12)], start, count) is expected
 
 
 @settings(deadline=None)
