@@ -9,6 +9,7 @@ from bot.clients.store.models import Job
 from bot.context import Context
 from bot.core.types import Level
 from handlers.asked import see_head
+from handlers.batches import batch_of
 from handlers.fork import NotAFork, open_fork
 from handlers.validate import start_level, stranger, target_of
 
@@ -51,6 +52,8 @@ async def pull_moved(ctx: Context, job: Job) -> None:
     fork = await open_fork(ctx, job.scope)
     await fork.enqueue("validate", f"#{number}", {"number": number})
     await fork.enqueue("gate", f"#{number}", {"number": number})
+    if job.payload.get("sender") != await fork.login() and await batch_of(fork, number) is not None:
+        await fork.enqueue("ingest", "repository")  # a person pushed to a branch of Graft's, or opened it again
 
 
 async def pull_closed(ctx: Context, job: Job) -> None:
@@ -65,6 +68,7 @@ async def issue_moved(ctx: Context, job: Job) -> None:
     """Job `issue_moved`: an issue may halt Graft, or may have been the halt: every gate is looked at again."""
     fork = await open_fork(ctx, job.scope)
     await fork.enqueue("gate_all", "repository")
+    await fork.enqueue("triage", "trunk")
     await fork.enqueue("dashboard", "repository")
 
 

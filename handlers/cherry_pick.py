@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from bot.clients.git import PushRejected
-from bot.clients.github import Pull
+from bot.clients.git import GitError, PushRejected
+from bot.clients.github import Conflict, Forbidden, NotFound, Pull, Validation
 from bot.core.batches import Batch, BatchState, ClosedWhy, Next, ToOpen, Waiting, WaitKind, next_batches
-from bot.core.render.pull import PullFacts, pull_body, pull_title
+from bot.core.decisions import PASSED_OVER
+from bot.core.render.pull import PullFacts, pull_body, pull_title, restate
 from bot.core.render.text import line, marker, short
-from bot.core.types import BatchKind, Disposition, Mode, Plan, PlannedCommit
-from handlers.batches import load_batches, save_batch
+from bot.core.types import BatchKind, Disposition, LedgerEntry, Mode, Plan, PlannedCommit, Verdict
+from bot.core.upkeep import Deed, upkeep
+from handlers.batches import Seen, row_key, save_batch, state_of
 from handlers.building import Built, Committer, build, deleted_by_fork, merges_cleanly
 from handlers.fork import Fork
-from handlers.landing import land
 
 LABELS = {
     BatchKind.BUNDLE: ("graft:bundle", "1d76db", "Upstream commits that are independent of each other"),
@@ -24,9 +26,10 @@ LABELS = {
 }
 
 
-async def work_off(fork: Fork, plan: Plan) -> Next:
+async def work_off(fork: Fork, plan: Plan, seen: Seen) -> Next:
     """Bring every batch to where it should be, then open the next ones; gives what was opened and what waits."""
-    batches = [await look_after(fork, batch, plan) for batch in await load_batches(fork)]
+    why_not = await _why_not(fork)
+    batches = [await _attend(fork, batch, seen.pulls, plan, writes=why_not is None) for batch in seen.batches]
     allowance = await _allowance(fork)
     caps = fork.config.ingest.caps
     chosen = next_batches(
@@ -38,18 +41,45 @@ async def work_off(fork: Fork, plan: Plan) -> Next:
         urgent=tuple(await fork.note("urgent") or ()),
         apart=tuple(await fork.note("split") or ()),
     )
-    if not await fork.may_open():
-        held = Waiting(tuple(s for t in chosen.to_open for s in t.batch.commits), WaitKind.CAP, await _why_not(fork))
+    if why_not is not None:
+        held = Waiting(tuple(s for t in chosen.to_open for s in t.batch.commits), WaitKind.CAP, why_not)
         chosen = Next((), (*chosen.waiting, held) if chosen.to_open else chosen.waiting)
     for to_open in chosen.to_open:
-        await open_batch(fork, plan, to_open)
+        async with _apart(fork, to_open.batch):
+            await open_batch(fork, plan, to_open)
     await fork.put_note("waiting", [[list(w.commits), w.text, w.number] for w in chosen.waiting])
     return chosen
 
 
-async def _why_not(fork: Fork) -> str:
+async def _why_not(fork: Fork) -> str | None:
+    """Why nothing may be written on pull requests and branches now; None where it may."""
+    if fork.config.mode is Mode.OBSERVE:
+        return "the mode is observe: nothing is opened"
     halted = await fork.halted()
-    return f"halted by {halted}" if halted else f"the mode is {fork.config.mode.value}: nothing is opened"
+    return f"halted by {halted}" if halted else None
+
+
+@asynccontextmanager
+async def _apart(fork: Fork, batch: Batch) -> AsyncIterator[None]:
+    """What goes wrong with one batch holds up no other: it is noted, and stands on the dashboard until it works."""
+    try:
+        yield
+    except (GitError, Validation, Conflict, Forbidden, NotFound) as error:
+        await _block(fork, batch, f"{_named(batch)}: {error}")
+
+
+async def _block(fork: Fork, batch: Batch, text: str) -> None:
+    await fork.put_note("blocked", {**(await fork.note("blocked") or {}), row_key(batch): text[:1_000]})
+
+
+async def _unblock(fork: Fork, batch: Batch) -> None:
+    blocked = await fork.note("blocked") or {}
+    if blocked.pop(row_key(batch), None) is not None:
+        await fork.put_note("blocked", blocked)
+
+
+def _named(batch: Batch) -> str:
+    return f"#{batch.number}" if batch.number else f"{batch.kind.value} {batch.key}"
 
 
 async def _allowance(fork: Fork) -> int:
@@ -66,28 +96,48 @@ async def _count_opening(fork: Fork) -> None:
     await fork.put_note("opened", {"day": today, "count": used + 1})
 
 
-async def look_after(fork: Fork, batch: Batch, plan: Plan) -> Batch:
-    """One batch against GitHub: merged, closed, landed otherwise, out of date, or taken over by a person."""
-    if not batch.state.in_flight or batch.number is None:
+async def _attend(fork: Fork, batch: Batch, pulls: Mapping[int, Pull], plan: Plan, *, writes: bool) -> Batch:
+    pull = pulls.get(batch.number or 0)
+    if pull is None or pull.state != "open":
         return batch
-    pull = await fork.github.pull(batch.number)
-    if pull.landed:
-        batch = replace(batch, state=BatchState.MERGED, head=pull.head.sha)
-        await land(fork, batch, pull, plan)
-        return batch
-    if pull.state == "closed":
-        return await _keep(fork, replace(batch, state=BatchState.CLOSED, closed_why=ClosedWhy.PERSON))
-    batch = replace(batch, state=BatchState.DRAFT if pull.draft else BatchState.OPEN)
-    final = {e.sha for e in plan.ledger.entries if e.disposition.final}
-    if batch.commits and all(sha in final for sha in batch.commits):
-        return await close_batch(fork, batch, ClosedWhy.LANDED, "Each of its commits is in the fork by now.")
-    if pull.head.sha != batch.head:
+    after = [batch]
+    async with _apart(fork, batch):
+        after.append(await look_after(fork, batch, pull, plan, writes=writes))
+    return after[-1]
+
+
+async def look_after(fork: Fork, batch: Batch, pull: Pull, plan: Plan, *, writes: bool) -> Batch:
+    """One open batch: out of date, overtaken by decisions or by what landed otherwise, or taken over by a person.
+
+    Without `writes` only what was seen is noted.
+    """
+    was = batch
+    batch = replace(batch, state=state_of(pull), closed_why=None)
+    head = pull.head.sha
+    built = None if head == batch.head else await _rebuilt_there(fork, batch, head, plan)
+    if built is not None:  # moved by Graft itself, and not noted before it was stopped
+        batch = replace(batch, head=head, base=built.base, commits=built.picked, paused=False)
+    ours = head == batch.head
+    known = batch.base == plan.fork_tip or not ours
+    applies = known or await asyncio.to_thread(merges_cleanly, fork.git, head=head, base=plan.fork_tip)
+    found = upkeep(batch=batch, head=head, ours=ours, plan=plan, applies=applies)
+    if not writes or found.deed is Deed.KEEP:
+        return batch if batch == was else await _keep(fork, batch)
+    if found.deed is Deed.CLOSE:
+        assert found.why is not None
+        return await close_batch(fork, found.batch, found.why, found.text, body=pull.body)
+    if found.deed is Deed.PAUSE:
         return await _taken_over(fork, batch, pull)
-    if batch.kind is not BatchKind.CONFLICT and not await asyncio.to_thread(
-        merges_cleanly, fork.git, head=pull.head.sha, base=plan.fork_tip
-    ):
-        return await _rebuild(fork, batch, plan)
-    return await _keep(fork, batch)
+    return await rebuild(fork, found.batch, plan, expected=head, why=found.text, body=pull.body)
+
+
+async def _rebuilt_there(fork: Fork, batch: Batch, head: str, plan: Plan) -> Built | None:
+    """What Graft builds on the base that `head` stands on, where that is just this commit; None where it is not."""
+    if await asyncio.to_thread(fork.git.resolve, head) is None:
+        return None
+    base = await asyncio.to_thread(fork.git.merge_base, head, plan.fork_tip)
+    built = await build_on(fork, batch, plan, base) if base is not None else None
+    return built if built is not None and built.head == head else None
 
 
 async def _keep(fork: Fork, batch: Batch) -> Batch:
@@ -107,40 +157,48 @@ async def _taken_over(fork: Fork, batch: Batch, pull: Pull) -> Batch:
     return await _keep(fork, replace(batch, paused=True))
 
 
-async def close_batch(fork: Fork, batch: Batch, why: ClosedWhy, text: str) -> Batch:
-    """Close a pull request of Graft's with the reason, and delete its branch."""
+async def close_batch(fork: Fork, batch: Batch, why: ClosedWhy, text: str, *, body: str) -> Batch:
+    """Close a pull request of Graft's with the reason, and delete its branch unless a person's work is on it."""
+    batch = replace(batch, state=BatchState.CLOSED, closed_why=why)
     assert batch.number is not None
-    await fork.github.upsert_comment(batch.number, marker("closed"), f"{marker('closed')}\n{text}")
-    await fork.github.update_pull(batch.number, state="closed")
-    await fork.github.delete_branch(batch.branch)
-    return await _keep(fork, replace(batch, state=BatchState.CLOSED, closed_why=why))
-
-
-async def _rebuild(fork: Fork, batch: Batch, plan: Plan) -> Batch:
-    built = await build_on_tip(fork, batch, plan)
-    if not built.picked:
-        text = "None of its commits applies to the present base any more; they are planned again."
-        return await close_batch(fork, batch, ClosedWhy.SUPERSEDED, text)
-    if built.head == batch.head:
-        return await _keep(fork, batch)
-    if not await push_built(fork, batch, built.head, expected=batch.head):
-        return batch
-    batch = replace(batch, head=built.head, base=built.base, commits=built.picked)
-    assert batch.number is not None
-    await fork.github.update_pull(batch.number, body=await _body(fork, plan, batch, built))
+    await fork.github.upsert_comment(batch.number, marker("closed"), f"{marker('closed')}\nClosed.\n\n{text}")
+    # the reason in the body, in the same request: a lost store must not take it for a person's refusal
+    await fork.github.update_pull(batch.number, state="closed", body=restate(body, batch))
+    if not batch.paused:
+        await fork.github.delete_branch(batch.branch)
+    await _unblock(fork, batch)
     return await _keep(fork, batch)
 
 
-async def build_on_tip(fork: Fork, batch: Batch, plan: Plan) -> Built:
-    """The batch's branch on the fork's present tip, in memory."""
+async def rebuild(fork: Fork, batch: Batch, plan: Plan, *, expected: str, why: str, body: str) -> Batch:
+    """The batch's branch anew on the fork's tip, over `expected` and nothing else, with its body and the reason."""
+    built = await build_on(fork, batch, plan)
+    if not built.picked:
+        text = "None of its commits applies to the present base any more; they are planned again."
+        return await close_batch(fork, batch, ClosedWhy.SUPERSEDED, text, body=body)
+    if built.head != expected and not await push_built(fork, batch, built.head, expected=expected):
+        return batch
+    batch = replace(batch, head=built.head, base=built.base, commits=built.picked, paused=False)
+    assert batch.number is not None
+    new = await _body(fork, plan, batch, built)
+    await fork.github.update_pull(batch.number, title=_title(plan, batch), body=new)
+    await save_batch(fork, batch, {"body": new})
+    text = f"{marker('rebuilt')}\nBuilt anew on {short(built.base)}: {short(built.head)}.\n\n{why}"
+    await fork.github.upsert_comment(batch.number, marker("rebuilt"), text)
+    return batch
+
+
+async def build_on(fork: Fork, batch: Batch, plan: Plan, base: str | None = None) -> Built:
+    """The batch's branch on a commit (the fork's present tip where none is named), in memory."""
     committer = Committer.of(await fork.login())
+    onto = base or plan.fork_tip
 
     def work() -> Built:
-        keep = deleted_by_fork(fork.git, upstream=plan.upstream_tip, base=plan.fork_tip)
+        keep = deleted_by_fork(fork.git, upstream=plan.upstream_tip, base=onto)
         return build(
             fork.git,
             batch=batch,
-            base=plan.fork_tip,
+            base=onto,
             config=fork.config,
             committer=committer,
             upstream_tip=plan.upstream_tip,
@@ -158,17 +216,26 @@ async def push_built(fork: Fork, batch: Batch, sha: str, *, expected: str | None
             fork.git.push, fork.github.git_url, sha, f"refs/heads/{batch.branch}", expected=expected, token=token
         )
     except PushRejected as error:
-        if error.kind == "stale_lease":
-            return False  # someone was faster; the next look sees what stands there
-        blocked = await fork.note("blocked") or {}
-        await fork.put_note("blocked", {**blocked, batch.key: f"{error.kind}: {error}"})
+        if error.kind != "stale_lease":  # else someone was faster; the next look sees what stands there
+            await _block(fork, batch, f"{_named(batch)}: {_REFUSED.get(error.kind, '')}{error.stderr}")
         return False
+    await _unblock(fork, batch)
     return True
+
+
+_REFUSED = {
+    "workflow_permission": (
+        "it changes workflow files, and the App may not: give it the permission Workflows (write), or pass such files "
+        "over by `ingest: {skip: [.github/**]}`. "
+    ),
+    "protected": "a rule of the repository forbids the push; let the App pass it for `graft/**`. ",
+    "auth": "the App may not push: it needs the permission Contents (write). ",
+}
 
 
 async def open_batch(fork: Fork, plan: Plan, to_open: ToOpen) -> Batch | None:
     """Build, push and open one batch; None where nothing of it is left or the push is refused."""
-    built = await build_on_tip(fork, to_open.batch, plan)
+    built = await build_on(fork, to_open.batch, plan)
     if not built.picked:
         return None
     batch = replace(to_open.batch, head=built.head, base=built.base, commits=built.picked)
@@ -178,16 +245,15 @@ async def open_batch(fork: Fork, plan: Plan, to_open: ToOpen) -> Batch | None:
         fork, batch, built.head, expected=standing.sha if standing else None
     ):
         return None
-    chosen = [c for c in to_open.commits if c.sha in set(built.picked)]
-    body = await _body(fork, plan, batch, built, to_open.links)
+    body = await _body(fork, plan, batch, built)
     draft = batch.kind is BatchKind.CONFLICT or fork.config.mode is Mode.PROPOSE
     pull = await fork.github.create_pull(
-        title=pull_title(batch, chosen), body=body, head=batch.branch, base=fork.config.fork.branch, draft=draft
+        title=_title(plan, batch), body=body, head=batch.branch, base=fork.config.fork.branch, draft=draft
     )
     batch = replace(batch, number=pull.number, state=BatchState.DRAFT if draft else BatchState.OPEN)
     await save_batch(fork, batch, {"body": body, "title": pull.title})
     await _count_opening(fork)
-    await _label(fork, pull.number, batch, chosen)
+    await _label(fork, pull.number, batch, to_open.commits)
     await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
     await fork.enqueue("gate", f"#{pull.number}", {"number": pull.number})
     return batch
@@ -200,19 +266,30 @@ async def _label(fork: Fork, number: int, batch: Batch, commits: Sequence[Planne
     for area in sorted({area for commit in commits for area in commit.areas} | set(batch.areas)):
         await fork.github.ensure_label(f"area:{area}", "c5def5", f"Concerns {line(area, 60)}")
         names.append(f"area:{area}")
+    for rule in batch.rules:
+        await fork.github.ensure_label(f"risk:{rule}", "fbca04", f"Meets the rule {line(rule, 60)}")
+        names.append(f"risk:{rule}")
     await fork.github.add_labels(number, names)
 
 
-async def _body(fork: Fork, plan: Plan, batch: Batch, built: Built, links: Sequence[PlannedCommit] = ()) -> str:
-    by_sha = {c.sha: c for b in plan.bundles for c in b.commits}
-    by_sha |= {c.sha: c for chain in plan.chains for c in chain.commits}
-    commits = [by_sha[sha] for sha in batch.commits if sha in by_sha]
-    links = links or next((c.commits for c in plan.chains if batch.commits[0] in {x.sha for x in c.commits}), ())
-    holes = [e for e in plan.ledger.entries if e.disposition in (Disposition.DEFERRED, Disposition.WONT_PORT)]
+def _title(plan: Plan, batch: Batch) -> str:
+    return pull_title(batch, _planned(plan, batch.commits))
+
+
+def _planned(plan: Plan, shas: Sequence[str]) -> list[PlannedCommit]:
+    """The commits as planned; of one that is decided by now, or unknown, what the ledger knows."""
+    known = {c.sha: c for b in plan.bundles for c in b.commits}
+    known |= {c.sha: c for chain in plan.chains for c in chain.commits}
+    known |= {c.sha: c for c in (*plan.held, *plan.settled)}
+    subjects = {entry.sha: entry.subject for entry in plan.ledger.entries}
+    return [known.get(sha) or PlannedCommit(sha, subjects.get(sha, ""), Verdict.SAFE, ()) for sha in shas]
+
+
+async def _body(fork: Fork, plan: Plan, batch: Batch, built: Built) -> str:
     return pull_body(
         PullFacts(
             batch=batch,
-            commits=commits,
+            commits=_planned(plan, batch.commits),
             upstream=fork.config.upstream.repository,
             fork=fork.name,
             base_branch=fork.config.fork.branch,
@@ -221,21 +298,50 @@ async def _body(fork: Fork, plan: Plan, batch: Batch, built: Built, links: Seque
             pin_after=pin_after(plan, batch.commits),
             dropped=built.dropped,
             empty=built.empty,
-            links=_link_states(batch, links),
+            links=_link_states(plan, batch),
             conflicts=built.conflicts,
-            holes=holes,
+            holes=[e for e in plan.ledger.entries if e.disposition in (Disposition.DEFERRED, Disposition.WONT_PORT)],
             upstream_url=fork.upstream_url(),
+            passed_over=passed_over(plan, batch),
         )
     )
 
 
-def _link_states(batch: Batch, links: Sequence[PlannedCommit]) -> list[tuple[PlannedCommit, str]]:
-    if batch.kind is BatchKind.BUNDLE:
-        return []
-    return [
-        (link, "**this pull request**" if link.sha in batch.commits else "opens when the one before has landed")
-        for link in links
-    ]
+def passed_over(plan: Plan, batch: Batch) -> tuple[LedgerEntry, ...]:
+    """The undecided commits before the batch's last one that chains, lanes and holds keep back: triaged, and left.
+
+    Written into the body, so that landing the batch moves the frontier past them as holes with their reason.
+    """
+    order = [entry.sha for entry in plan.ledger.entries]
+    last = max((order.index(sha) for sha in batch.commits if sha in order), default=-1)
+    before = {entry.sha for entry in plan.ledger.entries[:last] if entry.disposition is Disposition.PENDING}
+    kept = [(commit, f"in chain {chain.key}") for chain in plan.chains for commit in chain.commits]
+    kept += [(commit, "held") for commit in plan.held]
+    place = {sha: index for index, sha in enumerate(order)}
+    found = [(commit, where) for commit, where in kept if commit.sha in before and commit.sha not in batch.commits]
+    return tuple(
+        LedgerEntry(
+            commit.sha,
+            Disposition.DEFERRED,
+            commit.subject,
+            by=PASSED_OVER,
+            reason=f"{where}: {max(commit.reasons, key=lambda r: r.weight).text if commit.reasons else ''}",
+        )
+        for commit, where in sorted(found, key=lambda pair: place[pair[0].sha])
+    )
+
+
+def _link_states(plan: Plan, batch: Batch) -> list[tuple[PlannedCommit, str]]:
+    decided = {e.sha: e for e in plan.ledger.entries if e.disposition is not Disposition.PENDING}
+
+    def state(sha: str) -> str:
+        if sha in batch.commits:
+            return "**this pull request**"
+        if sha in decided:
+            return decided[sha].disposition.value.replace("_", " ")
+        return "opens when the one before has landed"
+
+    return [(link, state(link.sha)) for link in _planned(plan, batch.chain)]
 
 
 def pin_after(plan: Plan, commits: Sequence[str]) -> str | None:

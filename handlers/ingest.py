@@ -5,25 +5,54 @@ from __future__ import annotations
 from bot.clients.git import FetchError
 from bot.clients.store.models import Job
 from bot.context import Context
+from handlers.batches import see
 from handlers.cherry_pick import work_off
-from handlers.dashboard import update_dashboard
-from handlers.fork import open_fork
+from handlers.dashboard import dashboard, update_dashboard
+from handlers.fork import BrokenConfig, Fork, NotAFork, open_fork
+from handlers.landing import note_ends
 from handlers.plans import plan_now, stored_plan
 
 
 async def ingest(ctx: Context, job: Job) -> None:
     """Job `ingest`: look again at both sides. Safe to run at any time and any number of times."""
-    fork = await open_fork(ctx, job.scope)
+    try:
+        fork = await open_fork(ctx, job.scope)
+    except NotAFork:
+        return
+    except BrokenConfig:
+        await dashboard(ctx, job)
+        return
+    before = await stored_plan(fork)
+    # listed before the fetch: whatever had landed by then is in what is fetched
+    seen = await see(fork)
+    try:
+        await _read(fork)
+    except FetchError as error:
+        await update_dashboard(fork, before)
+        raise error  # the job is tried again soon, and is parked for `graft doctor` to show if that does not help
+    seen = await note_ends(fork, seen, before)
+    plan = await plan_now(fork)
+    await work_off(fork, plan, seen)
+    await fork.put_note("ingest", {"good_at": int(fork.now.timestamp()), "error": None})
+    await update_dashboard(fork, plan)
+
+
+async def _read(fork: Fork) -> None:
+    """Fetch both sides; where one can't be read, what is known stands, stale from the last good reading on, never 0."""
+    side = f"{fork.name}, branch {fork.config.fork.branch}"
     try:
         await fork.fetch_fork()
+        side = f"{fork.config.upstream.repository}, branch {fork.config.upstream.branch}"
         await fork.fetch_upstream()
     except FetchError as error:
-        # upstream can't be read: what is known stands, marked stale from the last good reading on, never "0 behind"
         state = await fork.note("ingest") or {}
-        await fork.put_note("ingest", {**state, "error": str(error), "failed_at": int(fork.now.timestamp())})
-        await update_dashboard(fork, await stored_plan(fork))
-        raise  # the job is tried again soon, and is parked for `graft doctor` to show if that does not help
-    await fork.put_note("ingest", {"good_at": int(fork.now.timestamp()), "error": None})
-    plan = await plan_now(fork)
-    await work_off(fork, plan)
-    await update_dashboard(fork, plan)
+        text = f"{side}: {_MEND.get(error.kind, '')}{error.stderr}"
+        await fork.put_note("ingest", {**state, "error": text, "failed_at": int(fork.now.timestamp())})
+        raise
+
+
+_MEND = {
+    "moved": "its history was rewritten; Graft does not follow by itself. ",
+    "missing": "it is not there: was it renamed or deleted? `.github/graft.yml` names it. ",
+    "auth": "it may not be read with the access that Graft has. ",
+}

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from bot.clients.github import Pull
 from bot.core.batches import BatchState, ClosedWhy
 from bot.core.command import help_text
 from bot.core.command import values as v
 from bot.core.command.suites import choose_suites
 from bot.core.render.answers import Said
 from bot.core.render.explain import explain_commit
+from bot.core.render.pull import restate
 from bot.core.render.results import outcome_of
 from bot.core.render.text import code, line, plural, short
-from bot.core.signoff import sign_offs
-from bot.core.types import Disposition, LedgerEntry, Level, Outcome, Plan
-from bot.core.waivers import from_comments, scope_problem
+from bot.core.types import Disposition, LedgerEntry, Level, Mode, Outcome, Plan
 from handlers.asked import Asked, Executor
-from handlers.batches import batch_of, load_batches, save_batch
-from handlers.cherry_pick import build_on_tip, close_batch, push_built
-from handlers.comments import comment_facts
-from handlers.gate import failures_of_runs
+from handlers.batches import add_to_note, batch_of, forget, load_batches, save_batch
+from handlers.cherry_pick import close_batch, rebuild
+from handlers.fork import Fork
+from handlers.granting import signoff, unsign, waive
 from handlers.plans import plan_now, stored_plan
 from handlers.results import suite_states
 from handlers.rollback import open_rollback
@@ -59,65 +59,6 @@ async def validate(asked: Asked) -> Said:
     return asked.done(text + (" Lower levels were passed over, as asked." if force else ""))
 
 
-async def signoff(asked: Asked) -> Said:
-    """`/signoff`: nothing is stored: the comment is the sign-off; the answer says whether it stands."""
-    fork, pull = asked.fork, asked.pull
-    assert pull is not None
-    comments = await comment_facts(fork, pull.number)
-    waivers = from_comments(
-        comments=comments, people=asked.who, head=pull.head.sha, pull=pull.number, config=fork.config, now=fork.now
-    )
-    given = [
-        one
-        for one in sign_offs(
-            config=fork.config,
-            comments=comments,
-            people=asked.who,
-            author=pull.user.login,
-            head=pull.head.sha,
-            waivers=waivers,
-        )
-        if one.comment_id == asked.comment_id
-    ]
-    args = asked.command.args
-    assert isinstance(args, v.Signoff)
-    mine = next((one for one in given if one.area == args.area), None)
-    if mine is None:
-        return asked.refused("The sign-off can't be found in the comment any more.")
-    if not mine.stands:
-        return asked.refused(f"It does not stand: {line(mine.text, 400)}.")
-    return asked.done(
-        f"{line(asked.author)} signed area {code(mine.area)} off for {short(pull.head.sha)}. A push voids it."
-    )
-
-
-async def unsign(asked: Asked) -> Said:
-    """`/unsign`: the comment itself takes the sign-off back."""
-    args = asked.command.args
-    assert isinstance(args, v.Unsign)
-    return asked.done(f"Your sign-off of {code(args.area) if args.area else 'every area'} here is taken back.")
-
-
-async def waive(asked: Asked) -> Said:
-    """`/waive`: the comment is the waiver; the answer says whether it holds, and what it must match."""
-    fork, pull, args = asked.fork, asked.pull, asked.command.args
-    assert isinstance(args, v.Waive) and pull is not None
-    failures = await failures_of_runs(fork, pull.number, pull.head.sha)
-    problem = scope_problem(args.scope, failures=failures, config=fork.config)
-    if problem:
-        return asked.refused(line(problem, 400))
-    comments = await comment_facts(fork, pull.number)
-    judged = from_comments(
-        comments=comments, people=asked.who, head=pull.head.sha, pull=pull.number, config=fork.config, now=fork.now
-    )
-    mine = next((one for one in judged if one.waiver.scope == args.scope), None)
-    if mine is None or not mine.holds:
-        return asked.refused(line(mine.text if mine else "it can't be found in the comment any more", 400))
-    return asked.done(
-        f"Waived until the end of {args.until.isoformat()} (UTC): {code(args.scope)}. {line(mine.text, 300)}"
-    )
-
-
 async def ok_to_test(asked: Asked) -> Said:
     """`/ok-to-test`: this very commit of a stranger's may run."""
     fork, pull = asked.fork, asked.pull
@@ -149,19 +90,32 @@ async def skip(asked: Asked) -> Said:
 
 
 async def pick(asked: Asked) -> Said:
-    """`/pick`: a decision against it is taken back, and it passes the caps."""
+    """`/pick`: a decision against it is taken back, and it is opened next, by itself, before the caps."""
     args, fork = asked.command.args, asked.fork
     assert isinstance(args, v.Pick)
     plan = await stored_plan(fork)
     sha = _commit_of(plan, args.commit)
-    if sha is None:
+    if plan is None or sha is None:
         return asked.refused(_unknown(args.commit))
+    entry = next((e for e in plan.ledger.entries if e.sha == sha), None)
+    if entry is not None and entry.disposition in (Disposition.PICKED, Disposition.EMPTY):
+        return asked.refused(_there(entry))
+    held = [b for b in await load_batches(fork) if b.state.in_flight and sha in b.commits]
+    if held:
+        return asked.refused(f"#{held[0].number} carries {short(sha)} already.")
     await fork.ctx.store.remove_decision(fork.name, sha)
-    urgent = [*(await fork.note("urgent") or []), sha]
-    await fork.put_note("urgent", list(dict.fromkeys(urgent))[-50:])
+    await add_to_note(fork, "urgent", [sha])
     await fork.enqueue("ingest", "repository")
-    entry = LedgerEntry(sha=sha, disposition=Disposition.PENDING, by=asked.author, reason="asked for by /pick")
-    return Said(asked.command.text, True, f"{short(sha)} is taken in next, before the caps.", entry)
+    decision = LedgerEntry(sha=sha, disposition=Disposition.PENDING, by=asked.author, reason="asked for by /pick")
+    text = f"{short(sha)} is taken in next, by itself and before the caps."
+    if needs := _needs(plan, sha):
+        text += f" It waits for {', '.join(short(need) for need in needs[:10])}."
+    return Said(asked.command.text, True, text, decision)
+
+
+def _needs(plan: Plan, sha: str) -> tuple[str, ...]:
+    commits = [c for b in plan.bundles for c in b.commits] + [c for h in plan.chains for c in h.commits]
+    return next((c.waits_for for c in (*commits, *plan.held) if c.sha == sha), ())
 
 
 async def retry(asked: Asked) -> Said:
@@ -170,13 +124,8 @@ async def retry(asked: Asked) -> Said:
     if pull is None:
         await fork.enqueue("ingest", "repository")
         return asked.done("Looking at both sides again.")
-    batch = await batch_of(fork, pull.number)
     if pull.state != "open":
-        if batch is None or batch.state is not BatchState.CLOSED:
-            return asked.refused("There is nothing here to do again.")
-        await save_batch(fork, replace(batch, closed_why=ClosedWhy.SUPERSEDED))
-        await fork.enqueue("ingest", "repository")
-        return asked.done("Its commits are planned again.")
+        return await _again(asked, pull)
     bad = [
         s
         for s in await suite_states(fork, sha=pull.head.sha, number=pull.number)
@@ -192,6 +141,35 @@ async def retry(asked: Asked) -> Said:
     )
 
 
+async def _again(asked: Asked, pull: Pull) -> Said:
+    """A closed batch is planned again; one that landed and was taken back comes again, each commit by itself."""
+    fork, batch = asked.fork, await batch_of(asked.fork, pull.number)
+    if batch is None or batch.state.in_flight:
+        return asked.refused("There is nothing here to do again.")
+    if batch.state is BatchState.CLOSED:
+        batch = replace(batch, closed_why=ClosedWhy.SUPERSEDED)
+        await save_batch(fork, batch)
+        await fork.github.update_pull(pull.number, body=restate(pull.body, batch))
+        await fork.enqueue("ingest", "repository")
+        return asked.done("Its commits are planned again.")
+    plan = await stored_plan(fork)
+    reverted = {e.sha for e in plan.ledger.entries if e.disposition is Disposition.REVERTED} if plan else set()
+    back = [sha for sha in batch.commits if sha in reverted]
+    if not back:
+        return asked.refused("There is nothing here to do again.")
+    await add_to_note(fork, "urgent", back)
+    await fork.enqueue("ingest", "repository")
+    return asked.done(f"{plural(len(back), 'commit')} of it, taken back since, come again.")
+
+
+async def _held_back(fork: Fork) -> str | None:
+    """Why no branch and no pull request may be written now; None where it may."""
+    if fork.config.mode is Mode.OBSERVE:
+        return "The mode is observe: Graft writes no branch and no pull request."
+    halted = await fork.halted()
+    return f"Graft is halted by {line(halted)}." if halted else None
+
+
 async def rebase(asked: Asked) -> Said:
     """`/rebase`: the batch is built anew on the fork's tip, over what a person pushed."""
     fork, pull = asked.fork, asked.pull
@@ -199,14 +177,18 @@ async def rebase(asked: Asked) -> Said:
     batch = await batch_of(fork, pull.number)
     if batch is None:
         return asked.refused("This is no pull request of Graft's: rebase it by hand.")
+    if (why_not := await _held_back(fork)) is not None:
+        return asked.refused(why_not)
+    await fork.fetch_fork()
     plan = await plan_now(fork)
-    built = await build_on_tip(fork, batch, plan)
-    if not built.picked:
-        return asked.refused("None of its commits applies to the fork's tip any more.")
-    if not await push_built(fork, batch, built.head, expected=pull.head.sha):
-        return asked.refused("The branch moved meanwhile, or GitHub refused the push; `graft doctor` has the words.")
-    await save_batch(fork, replace(batch, head=built.head, base=built.base, commits=built.picked, paused=False))
-    return asked.done(f"Built anew on {short(built.base)}: {short(built.head)}.")
+    why = f"{line(asked.author)} asked."
+    batch = replace(batch, paused=False)
+    after = await rebuild(fork, batch, plan, expected=pull.head.sha, why=why, body=pull.body)
+    if after.state is BatchState.CLOSED:
+        return asked.refused("None of its commits applies to the fork's tip any more: closed, they are planned again.")
+    if after.base != plan.fork_tip:
+        return asked.refused("The branch moved meanwhile, or GitHub refused the push: the dashboard says which.")
+    return asked.done(f"Built anew on {short(after.base)}: {short(after.head)}.")
 
 
 async def split(asked: Asked) -> Said:
@@ -216,14 +198,16 @@ async def split(asked: Asked) -> Said:
     batch = await batch_of(fork, pull.number)
     if batch is None or len(batch.commits) < 2:
         return asked.refused("Only a bundle of two commits or more can be split.")
+    if (why_not := await _held_back(fork)) is not None:
+        return asked.refused(why_not)
     plan = await stored_plan(fork)
     named = [_commit_of(plan, word) for word in args.commits]
     if None in named or not set(named) <= set(batch.commits):
         return asked.refused("Name commits of this bundle, by at least seven digits or by #number.")
-    await close_batch(fork, batch, ClosedWhy.SPLIT, f"Split, as {line(asked.author)} asked.")
-    apart = [sha for sha in named if sha] or list(batch.commits)
-    split_off = [*(await fork.note("split") or []), *apart]
-    await fork.put_note("split", list(dict.fromkeys(split_off))[-500:])
+    apart = tuple(sha for sha in named if sha) or batch.commits
+    batch = replace(batch, apart=apart, paused=batch.paused or pull.head.sha != batch.head)
+    await add_to_note(fork, "split", apart)
+    await close_batch(fork, batch, ClosedWhy.SPLIT, f"Split, as {line(asked.author)} asked.", body=pull.body)
     await fork.enqueue("ingest", "repository")
     return asked.done(f"Closed; {plural(len(apart), 'commit')} of it come back one by one.")
 
@@ -234,10 +218,15 @@ async def rollback(asked: Asked) -> Said:
     assert pull is not None
     if not pull.landed:
         return asked.refused("It has not landed: there is nothing to take back.")
+    if (why_not := await _held_back(fork)) is not None:
+        return asked.refused(why_not)
     opened = await open_rollback(fork, pull, asked.author)
     if isinstance(opened, str):
         return asked.refused(opened)
-    return asked.done(f"#{opened.number} takes it back; once it lands, its commits are pending again.")
+    return asked.done(
+        f"#{opened.number} takes it back; once it lands, its commits are pending again, and come again when asked for: "
+        "`/retry` here for all of them, `/pick` for one."
+    )
 
 
 async def explain(asked: Asked) -> Said:
@@ -271,21 +260,25 @@ async def _decide(asked: Asked, word: str, disposition: Disposition, reason: str
         return asked.refused(_unknown(word))
     known = next((e for e in plan.ledger.entries if e.sha == sha), None)
     if known is not None and known.disposition in (Disposition.PICKED, Disposition.EMPTY):
-        return asked.refused(f"{short(sha)} is in the fork already ({known.disposition.value}: {line(known.by, 80)}).")
+        return asked.refused(_there(known))
     subject = known.subject if known else ""
     entry = LedgerEntry(sha, disposition, subject, by=asked.author, reason=reason, owner=owner)
     await fork.ctx.store.save_decision(fork.scope.installation, fork.name, entry, fork.now)
-    for batch in await load_batches(fork):
-        if batch.state.in_flight and sha in batch.commits:
-            if len(batch.commits) == 1:
-                await close_batch(
-                    fork, batch, ClosedWhy.SUPERSEDED, f"{line(asked.author)}: {disposition.value}, {line(reason)}"
-                )
-            else:
-                await save_batch(fork, replace(batch, commits=tuple(c for c in batch.commits if c != sha)))
+    await forget(fork, "urgent", sha)
     await fork.enqueue("ingest", "repository")
     text = f"{short(sha)} is **{disposition.value.replace('_', ' ')}** now: {line(reason, 300)}."
+    for batch in await load_batches(fork):
+        if batch.state.in_flight and sha in batch.commits:
+            left = "is built anew without it" if len(batch.commits) > 1 else "is closed"
+            text += f" #{batch.number} {left}."
+            if batch.paused and len(batch.commits) > 1:
+                text += " Or will be, once `/rebase` gives its branch back: a person pushed to it."
     return Said(asked.command.text, True, text, entry)
+
+
+def _there(entry: LedgerEntry) -> str:
+    by = line(entry.by[:10] if entry.disposition is Disposition.PICKED else entry.by, 80)
+    return f"{short(entry.sha)} is in the fork already ({entry.disposition.value}: {by})."
 
 
 def _commit_of(plan: Plan | None, word: str) -> str | None:

@@ -7,6 +7,8 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
+from bot.clients.store.models import Scope
+from bot.context import Context
 from bot.core.types import Plan
 from handlers.batches import landed_pull_requests, load_batches
 from handlers.fork import FORK, UPSTREAM, Fork
@@ -36,7 +38,12 @@ async def plan_now(fork: Fork) -> Plan:
 
 async def stored_plan(fork: Fork) -> Plan | None:
     """The last plan made for this fork, or None before the first."""
-    data = await fork.note("plan")
+    return await plan_of(fork.ctx, fork.scope)
+
+
+async def plan_of(ctx: Context, scope: Scope) -> Plan | None:
+    """The same where the fork's file can't be read."""
+    data = await ctx.store.note(scope.installation, scope.repository, "plan")
     return PLAN.validate_python(data) if data else None
 
 

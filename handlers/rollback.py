@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.clients.git import Git
+from bot.clients.git import Git, PushRejected
 from bot.clients.github import Pull
 from bot.core.batches import Batch, key_of
 from bot.core.render.text import line, plural, short
@@ -35,9 +35,12 @@ async def open_rollback(fork: Fork, pull: Pull, asked_by: str) -> Pull | str:
     if standing is None or standing.sha != built:
         token = await fork.github.token()
         expected = standing.sha if standing else None
-        await asyncio.to_thread(
-            fork.git.push, fork.github.git_url, built, f"refs/heads/{branch}", expected=expected, token=token
-        )
+        try:
+            await asyncio.to_thread(
+                fork.git.push, fork.github.git_url, built, f"refs/heads/{branch}", expected=expected, token=token
+            )
+        except PushRejected as error:
+            return f"GitHub refused the branch ({error.kind}): {line(error.stderr, 300)}"
     before = await asyncio.to_thread(point_before, fork.git, batch=batch, merged=merged)
     body = (
         f"Takes #{pull.number} back ({plural(len(batch.commits), 'upstream commit')}), as {line(asked_by)} asked.\n\n"

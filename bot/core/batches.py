@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 
-from bot.core.types import BatchKind, Bundle, Chain, Grade, Plan, PlannedCommit, Verdict
+from bot.core.types import BatchKind, Bundle, Chain, Disposition, Grade, Plan, PlannedCommit, ReasonKind, Verdict
 
 
 class BatchState(StrEnum):
@@ -37,7 +37,10 @@ class ClosedWhy(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """One pull request of Graft's: a bundle, or a link of a chain. `chain` lists the links known when it was opened."""
+    """One pull request of Graft's: a bundle, or a link of a chain.
+
+    `chain` lists the links known when it was opened, `apart` what a split one is to come back as, one by one.
+    """
 
     key: str
     kind: BatchKind
@@ -55,6 +58,7 @@ class Batch:
     levels: tuple[str, ...] = ()
     areas: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
+    apart: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,8 +120,8 @@ def next_batches(
     """Choose what to open.
 
     `open_bundles` and `open_chains` cap what may be open at once, `allowance` what may still be opened today;
-    commits named in `urgent` (by /pick) pass the caps, not the
-    dependencies; those in `apart` (by /split) come in batches of their own.
+    commits named in `urgent` (by /pick) pass the caps, not the dependencies; they and those in `apart` (by /split) come
+    in batches of their own. What the fork took back comes again only where it is urgent: somebody has to say so.
     """
     planner = _Next(plan, batches, urgent, apart)
     for bundle in plan.bundles:
@@ -131,6 +135,7 @@ class _Next:
     def __init__(self, plan: Plan, batches: Sequence[Batch], urgent: Collection[str], apart: Collection[str]) -> None:
         self.batches = batches
         self.urgent = frozenset(urgent)
+        self.taken_back = {e.sha: e for e in plan.ledger.entries if e.disposition is Disposition.REVERTED}
         self.holder = {sha: batch for batch in batches if batch.state.in_flight for sha in batch.commits}
         self.refused = {
             sha: batch
@@ -139,7 +144,7 @@ class _Next:
             for sha in batch.commits
             if sha not in self.holder
         }
-        self.apart = frozenset(apart)
+        self.apart = frozenset(apart) | self.urgent
         self.unlanded = {c.sha for b in plan.bundles for c in b.commits} | {
             c.sha for h in plan.chains for c in h.commits
         }
@@ -163,7 +168,7 @@ class _Next:
                 together.append(commit)
         for commits in ([together] if together else []) + singles:
             whole = len(commits) == len(bundle.commits)
-            key = bundle.key if whole else key_of(*(c.sha for c in commits))
+            key = self._fresh(bundle.key if whole else key_of(*(c.sha for c in commits)))
             self.found.append(
                 ToOpen(
                     Batch(
@@ -185,9 +190,9 @@ class _Next:
             self.waiting.append(blocker)
             return
         landed = [b for b in self.batches if b.state is BatchState.MERGED and first.sha in b.chain]
-        key, position = chain.key, 1
+        key, position = self._fresh(chain.key), 1
         before: tuple[str, ...] = ()
-        if landed:
+        if landed and first.sha not in self.taken_back:
             last = max(landed, key=lambda b: b.position)
             key, position, before = last.key, last.position + 1, last.chain[: last.chain.index(first.sha)]
         kind = BatchKind.CONFLICT if first.verdict is Verdict.CONFLICT else BatchKind.CHAIN
@@ -200,13 +205,24 @@ class _Next:
             position=position,
             levels=tuple(level.value for level in chain.levels),
             areas=chain.areas,
+            rules=rules_of(chain, first),
         )
         self.found.append(ToOpen(batch, (first,), chain.commits))
+
+    def _fresh(self, key: str) -> str:
+        """The key, or one made from it where what it stood for has landed once and was taken back."""
+        landed = {batch.key for batch in self.batches if batch.state is BatchState.MERGED}
+        while key in landed:
+            key = key_of(key, "again")
+        return key
 
     def _blocker(self, commit: PlannedCommit, together: Collection[str]) -> Waiting | None:
         if (batch := self.refused.get(commit.sha)) is not None:
             text = f"its pull request was closed by a person; /retry on #{batch.number} opens it again"
             return Waiting((commit.sha,), WaitKind.REFUSED, text, batch.number)
+        if commit.sha in self.taken_back and commit.sha not in self.urgent:
+            text = f"the fork took it back; /pick {commit.sha[:10]} takes it in again"
+            return Waiting((commit.sha,), WaitKind.REFUSED, text)
         for need in commit.waits_for:
             if need in together or need not in self.unlanded:
                 continue
@@ -238,6 +254,8 @@ class _Next:
         return any(sha in self.urgent for sha in candidate.batch.commits)
 
 
-def landed(batch: Batch) -> Batch:
-    """The batch once its pull request is merged."""
-    return replace(batch, state=BatchState.MERGED)
+def rules_of(chain: Chain, commit: PlannedCommit) -> tuple[str, ...]:
+    """The names of the fork's own rules that a link meets, and `toolchain` where it moves that."""
+    named = [reason.text.rpartition(": ")[2] for reason in commit.reasons if reason.kind is ReasonKind.RULE]
+    lane = chain.lane or any(reason.kind is ReasonKind.TOOLCHAIN for reason in commit.reasons)
+    return tuple(dict.fromkeys([*named, *(("toolchain",) if lane else ())]))

@@ -27,6 +27,11 @@ class Comments(Api):
         """All comments, oldest first."""
         return [Comment.model_validate(raw) for raw in await self._list(f"/issues/{number}/comments")]
 
+    async def all_comments(self, *, limit: int = 50_000) -> list[Comment]:
+        """The comments of all issues and pull requests, oldest first."""
+        params = {"sort": "created", "direction": "asc"}
+        return [Comment.model_validate(raw) for raw in await self._list("/issues/comments", params, limit=limit)]
+
     async def comment(self, comment_id: int) -> Comment:
         """One comment; NotFound where it was removed."""
         return Comment.model_validate(await self._get(f"/issues/comments/{comment_id}"))

@@ -7,12 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.core.batches import Batch, BatchState
+from bot.core.batches import Batch, BatchState, ClosedWhy
+from bot.core.decisions import decision_line
 from bot.core.render.text import (
     BODY_LIMIT,
     TITLE_LIMIT,
     block,
     code,
+    details,
     fence,
     fit,
     line,
@@ -61,6 +63,7 @@ class PullFacts:
     conflicts: Sequence[ConflictNote] = ()
     holes: Sequence[LedgerEntry] = ()
     upstream_url: str = ""
+    passed_over: Sequence[LedgerEntry] = ()
 
 
 def pull_title(batch: Batch, commits: Sequence[PlannedCommit]) -> str:
@@ -98,6 +101,8 @@ def pull_body(facts: PullFacts) -> str:
         parts.append("### Deferred\n\n" + table(["upstream", "subject", "why", "files"], rows))
     if facts.holes:
         parts.append(_holes(facts.holes))
+    if facts.passed_over:
+        parts.append(_passed_over(facts.passed_over))
     parts.append(_pins(facts))
     parts.append(_how(facts))
     return fit(parts, block("batch", _machine(batch)), BODY_LIMIT - 1_000)
@@ -107,6 +112,14 @@ def read_batch(body: str | None) -> dict[str, Any] | None:
     """What the machine-readable block of a pull request's body says of its batch."""
     data = read_block("batch", body)
     return data if isinstance(data, dict) and isinstance(data.get("commits"), list) else None
+
+
+def restate(body: str, batch: Batch) -> str:
+    """The body with its machine-readable block as the batch stands now; what people read is left alone."""
+    new = block("batch", _machine(batch))
+    if read_block("batch", body) is None:
+        return fit([body], new, BODY_LIMIT - 1_000)
+    return re.sub(r"<!-- graft:batch \S.*? -->", lambda _: new, body, count=1)
 
 
 def _machine(batch: Batch) -> dict[str, Any]:
@@ -123,6 +136,8 @@ def _machine(batch: Batch) -> dict[str, Any]:
         "levels": list(batch.levels),
         "areas": list(batch.areas),
         "rules": list(batch.rules),
+        **({"closed_why": batch.closed_why.value} if batch.closed_why else {}),
+        **({"apart": list(batch.apart)} if batch.apart else {}),
     }
 
 
@@ -201,6 +216,14 @@ def _holes(holes: Sequence[LedgerEntry]) -> str:
     return "### Left out before\n\n" + table(["", "upstream", "subject", "why"], rows)
 
 
+def _passed_over(entries: Sequence[LedgerEntry]) -> str:
+    """The lines by which the ledger knows, once this lands, that these commits were triaged and left for later."""
+    lines = "\n".join(decision_line(entry) for entry in entries)
+    # no `fence`: it drops the marks that keep the text inert, and a squash may take this body as its message
+    fenced = f"```text\n{lines}\n```"
+    return details(f"{plural(len(entries), 'commit')} before these, left in chains or held", fenced)
+
+
 def _pins(facts: PullFacts) -> str:
     rows = [
         ["contiguous pin before", short(facts.pin)],
@@ -247,6 +270,8 @@ def batch_from(data: Mapping[str, Any], *, number: int, branch: str, head: str, 
             levels=tuple(str(v) for v in data.get("levels", ())),
             areas=tuple(str(v) for v in data.get("areas", ())),
             rules=tuple(str(v) for v in data.get("rules", ())),
+            apart=tuple(str(v) for v in data.get("apart", ())),
+            closed_why=ClosedWhy(data["closed_why"]) if data.get("closed_why") else None,
         )
     except (KeyError, TypeError) as error:
         raise ValueError(f"the batch block of #{number} lacks {error}") from error
