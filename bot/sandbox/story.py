@@ -23,6 +23,8 @@ from bot.sandbox.stage import GATE, Stage
 Say = Callable[[str, str], None]
 MAINTAINER, ADMIN, STRANGER, LAYOUTS = "jonas-lind", "mia-okafor", "sam-reed", "wen-zhao"
 PATIENCE = 150.0
+# a row of the table of what is missing, on the check's page
+_MISSING = re.compile(r"^\| (?:❌|⏳) \| (.*?) \|", re.MULTILINE)
 _BLOCK = re.compile(r"<!-- graft:(\w+) (\{.*?\}) -->")
 
 
@@ -30,8 +32,8 @@ _BLOCK = re.compile(r"<!-- graft:(\w+) (\{.*?\}) -->")
 class Told:
     """What the scenario saw, by pull request number and in whole."""
 
-    gate_before: dict[int, dict[str, str]] = field(default_factory=dict)
-    gate_after: dict[int, dict[str, str]] = field(default_factory=dict)
+    gate_before: dict[int, dict[str, Any]] = field(default_factory=dict)
+    gate_after: dict[int, dict[str, Any]] = field(default_factory=dict)
     refused: dict[int, str] = field(default_factory=dict)
     seconds: dict[str, float] = field(default_factory=dict)
 
@@ -224,13 +226,14 @@ class Story:
         run = self.checks(issue).get(GATE)
         return run is not None and run.status == "completed" and "(attempt" not in f"{run.title}{run.text}"
 
-    def gate(self, issue: Issue) -> dict[str, str]:
+    def gate(self, issue: Issue) -> dict[str, Any]:
         """What the gate says of a pull request's head: decision and reason."""
         run = self.checks(issue).get(GATE)
         if run is None:
-            return {"decision": "none", "reason": ""}
+            return {"decision": "none", "reason": "", "missing": []}
         title = run.title or ""
-        return {"decision": title.split(":")[0], "reason": title.partition(": ")[2]}
+        missing = [found[1].strip() for found in _MISSING.finditer(run.text or "")]
+        return {"decision": title.split(":")[0], "reason": title.partition(": ")[2], "missing": missing}
 
     # acting
 
