@@ -18,7 +18,7 @@ from pydantic import ValidationError
 
 from bot.clients.git import FetchError
 from bot.clients.queue import QueueUnavailable
-from bot.clients.store import Run, Runner, RunState
+from bot.clients.store import Run, Runner, RunState, Scope
 from bot.context import Context
 from bot.core.joblog import Cause, evidence, infra_text
 from bot.core.types import Level, Outcome
@@ -102,7 +102,7 @@ async def lease(ctx: Context, runner: Runner, run_id: str) -> RunRequest:
     if await _elsewhere(ctx, run, runner):
         raise Refusal(423, "the run failed on this machine; another one is asked first")
     try:
-        await ensure_source(ctx, run)
+        await ensure_source(ctx, Scope(run.installation, run.repository), run.sha, run.number)
     except FetchError as error:
         raise Refusal(503, f"the source can't be fetched now: {error}") from error
     seconds = ctx.settings.runner_lease_seconds
@@ -240,22 +240,25 @@ async def may_read(ctx: Context, runner: Runner, repository: str) -> bool:
     return any(run.runner == runner.name for run in runs)
 
 
-async def ensure_source(ctx: Context, run: Run) -> None:
-    """See to it that the mirror holds the run's commit under a ref of its own. Raises FetchError."""
-    git = ctx.mirror(run.repository)
-    if await asyncio.to_thread(git.resolve, f"{run.sha}^{{commit}}") is not None:
+async def ensure_source(ctx: Context, scope: Scope, sha: str, number: int | None) -> None:
+    """See to it that the mirror holds a commit (of pull request `number`, where it is one's) under a ref of its own.
+
+    Raises FetchError.
+    """
+    git = ctx.mirror(scope.repository)
+    if await asyncio.to_thread(git.resolve, f"{sha}^{{commit}}") is not None:
         return
-    repository = ctx.github.repository(run.installation, run.repository)
+    repository = ctx.github.repository(scope.installation, scope.repository)
     token = await repository.token()
     try:
-        await asyncio.to_thread(git.fetch, repository.git_url, [f"+{run.sha}:refs/graft/source/{run.sha}"], token=token)
+        await asyncio.to_thread(git.fetch, repository.git_url, [f"+{sha}:refs/graft/source/{sha}"], token=token)
     except FetchError:
-        if run.number is None:
+        if not number:
             raise
-        pull = f"+refs/pull/{run.number}/head:refs/graft/pull/{run.number}"
+        pull = f"+refs/pull/{number}/head:refs/graft/pull/{number}"
         await asyncio.to_thread(git.fetch, repository.git_url, [pull], token=token)
-    if await asyncio.to_thread(git.resolve, f"{run.sha}^{{commit}}") is None:
-        raise FetchError("missing", f"{run.sha} is not in {run.repository} any more")
+    if await asyncio.to_thread(git.resolve, f"{sha}^{{commit}}") is None:
+        raise FetchError("missing", f"{sha} is not in {scope.repository} any more")
 
 
 async def _run(ctx: Context, run_id: str) -> Run:

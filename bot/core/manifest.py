@@ -76,13 +76,19 @@ def covers(pattern: str, test: str) -> bool:
 
 
 def adjust(*, tests: Iterable[str], changes: TestChanges, include_added: bool = True) -> tuple[str, ...]:
-    """The tests that must run after the change: without the deleted, renamed ones by their new ids, and the added."""
+    """The tests that must run after the change: without the deleted, renamed ones by their new ids, and the added.
+
+    Where a rename and a deletion speak of the same test the one that names it more exactly counts, in a tie the rename.
+    """
+    names, gone = _Named(changes.renamed), _Named(dict.fromkeys(changes.deleted, ""))
+    wild = [pattern for pattern in changes.deleted if any(sign in pattern for sign in "*?")]
     result: dict[str, str] = {}
     for test in tests:
-        new = renamed(test, changes.renamed)
-        if new == test and any(covers(gone, test) for gone in changes.deleted):
+        here, (depth, new) = names.find(test), gone.find(test)
+        if (here[0] < 0 and any(covers(pattern, test) for pattern in wild)) or (new is not None and depth > here[0]):
             continue
-        result.setdefault(key(new), new)
+        name = test if here[1] is None else here[1]
+        result.setdefault(key(name), name)
     if include_added:
         for test in changes.added:
             result.setdefault(key(test), test)
@@ -91,16 +97,32 @@ def adjust(*, tests: Iterable[str], changes: TestChanges, include_added: bool = 
 
 def renamed(test: str, names: Mapping[str, str]) -> str:
     """The id after the renames: its own, else that of its function, class, file or folder."""
-    for old, new in names.items():
-        if key(old) == key(test):
-            return new
-    for old, new in names.items():
-        for end in ("[", "::"):
-            if test.startswith(old + end):
-                return new + test[len(old) :]
-        if old.endswith("/") and test.startswith(old):
-            return new + test[len(old) :]
-    return test
+    found = _Named(names).find(test)[1]
+    return test if found is None else found
+
+
+class _Named:
+    """Ids and what becomes of them, found by a test's own id, its function, class, file or folders."""
+
+    def __init__(self, names: Mapping[str, str]) -> None:
+        self._names = names
+        self._keys = {key(old): new for old, new in reversed([*names.items()])}
+
+    def find(self, test: str) -> tuple[int, str | None]:
+        """The length of the name that covers the test, and the test's id under the new one; (-1, None) for none."""
+        if not self._names:
+            return -1, None
+        own = self._keys.get(key(test))
+        if own is not None:
+            return len(test), own
+        stem = test.partition("[")[0]
+        ends = [len(stem)] if stem != test else []
+        ends += [match.start() for match in re.finditer("::", stem)] + [m.end() for m in re.finditer("/", stem)]
+        for end in sorted(ends, reverse=True):
+            new = self._names.get(test[:end])
+            if new is not None:
+                return end, new + test[end:]
+        return -1, None
 
 
 def touches(files: Sequence[str], test: str) -> bool:

@@ -245,10 +245,15 @@ def check_manifest(
     tests: Iterable[TestResult],
     canary: str | None = None,
 ) -> ManifestCheck:
-    """Hold what reported against what had to run; a test skipped now that ran before is missing too."""
+    """Hold what reported against what had to run; a test skipped now that ran before is missing too.
+
+    An expected function (or file) without a result of its own is there where any of its parametrisations (tests) is; a
+    skip known of a function is known of all its parametrisations.
+    """
     wanted = dict.fromkeys(expected)
     before = frozenset(skipped_before)
     seen: dict[str, bool] = {}
+    inside: dict[str, bool] = {}
     skipped: set[str] = set()
     canary_seen = None if canary is None else False
     for test in tests:
@@ -257,17 +262,29 @@ def check_manifest(
             continue
         counts = test.outcome.bad or test.outcome.proves
         if test.outcome in {TestOutcome.SKIPPED, TestOutcome.NOT_CHECKABLE}:
-            skipped.add(test.id)
-            counts = test.id in before
+            counts = test.id in before or test.id.partition("[")[0] in before
+            if not counts:
+                skipped.add(test.id)
         seen[test.id] = seen.get(test.id, False) or counts
+    for test_id, counts in list(seen.items()):
+        for whole in _wholes(test_id):
+            if whole in wanted and whole not in seen:
+                inside[whole] = inside.get(whole, False) or counts
     return ManifestCheck(
         expected=len(wanted),
         reported=len(seen),
-        missing=tuple(test for test in wanted if not seen.get(test, False)),
-        unexpected=tuple(test for test in seen if test not in wanted) if wanted else (),
-        skipped_new=tuple(sorted(test for test in skipped if test not in before and wanted)),
+        missing=tuple(test for test in wanted if not seen.get(test, inside.get(test, False))),
+        unexpected=tuple(t for t in seen if t not in wanted and inside.keys().isdisjoint(_wholes(t))) if wanted else (),
+        skipped_new=tuple(sorted(skipped)) if wanted else (),
         canary=canary_seen,
     )
+
+
+def _wholes(test: str) -> tuple[str, ...]:
+    """The function and the file of a test, where it names them."""
+    function = test.partition("[")[0]
+    file = function.partition("::")[0]
+    return tuple(whole for whole in dict.fromkeys((function, file)) if whole != test)
 
 
 def has_canary(suite: Suite) -> bool:

@@ -38,18 +38,33 @@ class Runs(Part):
         level: str | None = None,
         *,
         number: int | None = None,
+        suite: str | None = None,
+        outcome: str | None = None,
+        trunk: bool = False,
         states: Sequence[RunState] | None = None,
         limit: int = 1000,
     ) -> list[Run]:
-        """Runs of a repository, newest first, cut to a commit, level, pull request or states."""
+        """Runs of a repository, newest first, cut to what is given; `trunk`: those of no pull request."""
         statement = sa.select(*_RUN).where(runs.c.repository == repository)
-        for column, value in ((runs.c.sha, sha), (runs.c.level, level), (runs.c.number, number)):
+        wanted = (runs.c.sha, sha), (runs.c.level, level), (runs.c.number, number), (runs.c.suite, suite)
+        for column, value in (*wanted, (runs.c.outcome, outcome)):
             if value is not None:
                 statement = statement.where(column == value)
+        if trunk:
+            statement = statement.where(runs.c.number.is_(None))
         if states is not None:
             statement = statement.where(runs.c.state.in_(states))
         rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
         return [Run(**row) for row in rows]
+
+    async def trunk_runs(self, repository: str, *, limit: int = 2000) -> list[Run]:
+        """Ended runs of trunk, newest first, without their request and report, which are large."""
+        light = [column for column in _RUN if column.name not in ("request", "report")]
+        statement = sa.select(*light).where(
+            runs.c.repository == repository, runs.c.number.is_(None), runs.c.state == RunState.DONE
+        )
+        rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
+        return [Run(**row, request={}) for row in rows]
 
     async def queued_runs(self, label: str | None = None) -> list[Run]:
         """Runs that wait for a runner, oldest first, of all repositories."""
