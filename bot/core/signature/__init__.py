@@ -27,6 +27,11 @@ _SPEAKS = re.compile(
     r"|missing|not found|denied|refused|abort(?:ed)?|panic|crash(?:ed)?)\b"
 )
 _OPEN = re.compile(r"No such file or directory:$")
+_PATTERN = re.compile(r"^(?:\S+:\d+:\d+: .*|//|#|;)\s*")
+# a compiler's input, printed
+_PRINTED = re.compile(r"^(?:%[\w#:]+(?:, %[\w#:]+)* = |#\w+ = #|module attributes|\^bb\d)")
+_SHOWN = re.compile(r": at \d+:\d+:")
+_CARET = re.compile(r"^[\^~]+$")
 _NOTE = re.compile(r"^(?:note|hint|help|info|remark): ", re.I)
 _EXIT = AnyOf(
     r"(?:Process completed with|exited with|returned|Got|failed with)(?: non-zero)? ?(?:an )?(?:exit )?(?:code|status)",
@@ -67,6 +72,7 @@ class _Reading:
     passing: bool = False  # tests were passing to the end
     native: str = ""  # a native stack's first own frame
     harness: bool = False
+    shown: bool = False  # an exception showed the source it was raised for: its message follows the caret
 
 
 def signature(text: str, test: str | None = None) -> Signature:
@@ -140,9 +146,14 @@ def _read(lines: Sequence[Line]) -> _Reading:
         if told := named_test(text):
             reading.tests.append(told[0])
             text = told[1]
-        if text and not _NOTE.match(text):
-            following = next((after.text for after in lines[index + 1 : index + 3] if not after.source), "")
-            if found := _line(text, following, reading):
+        if text and not _NOTE.match(text) and not _PRINTED.match(text):
+            after = next((line.text for line in lines[index + 1 : index + 3] if not line.source), "")
+            before = lines[index - 1].text if index else ""
+            found = _line(text, (before, after), reading)
+            reading.shown = reading.shown or _SHOWN.search(text) is not None
+            if reading.shown and _CARET.match(before) and (found is None or found.rank >= Rank.SPOKEN):
+                found = Found("exception", Rank.EXCEPTION, CODE, (mask(text),), text)
+            if found:
                 reading.found.append(replace(found, rank=found.rank + _WARNED) if line.warning else found)
     return reading
 
@@ -151,10 +162,10 @@ def _foreign_frame(frame: tuple[str, str]) -> bool:
     return frame[0] in ("threading.py", "runpy.py", "importlib", "<string>", "python.py", "runner.py")
 
 
-def _line(text: str, following: str, reading: _Reading) -> Found | None:
+def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None:
     """What one line says, the most telling reading first."""
     if _OPEN.search(text):
-        text = f"{text} {following}"
+        text = f"{text} {around[1]}"
     error = exception(text)
     lowered = text.lower()
     if found := device_fault(text):
@@ -164,7 +175,7 @@ def _line(text: str, following: str, reading: _Reading) -> Found | None:
         return outside
     if found := wrapper(text, lowered):
         return found
-    found = _with_following(diagnostic(text, lowered), following)
+    found = _with_around(diagnostic(text, lowered), *around)
     if found and not (found.kind == "told" and outside):
         return found
     if found := numeric(text, lowered):
@@ -186,14 +197,16 @@ def _line(text: str, following: str, reading: _Reading) -> Found | None:
     return None
 
 
-def _with_following(found: Found | None, following: str) -> Found | None:
-    """A diagnostic whose message stands on the next line, with it."""
-    if found is None or not following:
+def _with_around(found: Found | None, before: str, after: str) -> Found | None:
+    """A diagnostic whose message stands on the line before or after it, with that line."""
+    if found is None:
         return found
     if found.kind == "filecheck":
-        return replace(found, key=(*found.key, mask(re.sub(r"^(?:\S+:\d+:\d+: .*|//|#|;)\s*", "", following))))
+        return replace(found, key=(*found.key, mask(_PATTERN.sub("", after))))
     if found.kind == "cmake" and found.key[-1] == "":
-        return replace(found, key=(*found.key[:-1], mask(following)), title=f"{found.title} {following}")
+        return replace(found, key=(*found.key[:-1], mask(after)), title=f"{found.title} {after}")
+    if found.kind == "assert" and found.key[0] == "":
+        return replace(found, key=(mask(before), *found.key[1:]), title=f"{before} {found.title}")
     return found
 
 

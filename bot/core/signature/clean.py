@@ -18,7 +18,7 @@ _PREFIXES = re.compile(
       \s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[ \t|:-]{0,3}  # an ISO time
     | \s*\[?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z)?\]?[ \t]                                       # a time of day
     | \s*\[\d{4}-\d\d-\d\d[T ][\d:.,+Z-]{5,20}\][ \t]?
-    | \s*(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ +\d{1,2}\ \d\d:\d\d:\d\d\ \S+\ [\w./-]+(?:\[\d+\])?:\ 
+    | \s*(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ +\d{1,2}\ \d\d:\d\d:\d\d\ \S+\ [\w./-]+(?:\[\d+\])?:[ ]
     | [\w ./()-]{1,80}\t[\w ./()#-]{1,80}\t(?=\d{4}-\d\d-\d\dT)                               # job, step (gh run view)
     | \s*\[(?:rank|gw|worker|node|proc|pid|default|host)[ ]?-?\d+\]:?[ ]?
     | \s*\[\d+(?:,\d+)?\](?:<std(?:err|out)>)?:[ ]?

@@ -39,6 +39,7 @@ CONTROL_FLOW = frozenset(
 _POOR = frozenset(
     {"AssertionError", "IndexError", "KeyError", "NotImplementedError", "RecursionError", "StopIteration"}
 )
+_SHOWN = re.compile(r"^at \d+:\d+:")
 _MODULE = re.compile(r"No module named ['\"]?(?P<module>[\w.]+)")
 _IMPORT = re.compile(
     r"cannot import name '?(?P<name>\w+)'?(?: from (?:partially initialized module )?'?(?P<module>[\w.]+))?"
@@ -103,8 +104,12 @@ def _short(name: str) -> str:
 
 
 def is_wrapper(name: str, message: str) -> bool:
-    """Whether an exception only carries another."""
-    return name in _WRAPPERS or (name in ("SystemError",) and "exception set" in message)
+    """Whether an exception only carries another, or its message stands below the source that it shows."""
+    return (
+        _SHOWN.match(message) is not None
+        or name in _WRAPPERS
+        or (name in ("SystemError",) and "exception set" in message)
+    )
 
 
 def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) -> Found:

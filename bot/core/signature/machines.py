@@ -122,6 +122,14 @@ MACHINE = rules(
         r"artifact (?:upload|download) (?:failed|timed out)",
     ),
     (
+        "container start",
+        r"OCI runtime create failed",
+        r"nvidia-container-cli",
+        r"failed to create (?:shim |containerd )?task",
+        r"error during container init",
+        r"Docker (?:start|create|run) fail",
+    ),
+    (
         "docker daemon",
         r"Cannot connect to the Docker daemon",
         r"docker(?: daemon)? (?:is not running|failed to start)",

@@ -34,7 +34,7 @@ _LATER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\bgw\d+\b"), "gw#"),
     (re.compile(r"\b(sm|compute|gfx)_?\d+[a-z]?\b"), r"\1#"),
     (re.compile(r"\bpython[ -]?\d[\d.]*t?\b", re.I), "python#"),
-    (re.compile(r"(?<![\w.])(?:\d+x)+(?=[a-z!f])"), "#x"),
+    (re.compile(r"(?<![\w.])(?:\d+x)+(?=[a-z!])"), "*x"),
     (re.compile(r"%[A-Za-z_]*\d+\b"), "%#"),
     (re.compile(r"#([a-z_]+?)\d+\b"), r"#\1"),
     (re.compile(r"(?<![A-Za-z_$])[-+]?\d[\d_]*(?:\.\d+)*(?:[eE][-+]?\d+)?"), "#"),

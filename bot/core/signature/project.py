@@ -181,7 +181,7 @@ SHELL = rules(
         r"exec: \"?(?P<exec>[\w./-]+)\"?: (?:executable file not found|stat)",
         r"executable file not found",
         r"env: ['‘]?(?P<env>[\w.-]+)['’]?: No such file",
-        r"(?P<sh>[\w./-]+): No such file or directory$(?<=directory)(?<!fatal)",
+        r"(?:line \d+|\bsh: \d+|\b(?:bash|zsh|dash)): (?:\d+: )?(?P<sh>\S+): No such file or directory$",
         r"'(?P<win>\w+)' is not recognized",
         r"bad interpreter",
     ),
