@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.clients.git import FetchError, Git, GitError
 from bot.clients.github import Pull
 from bot.clients.github import Review as GitHubReview
+from bot.clients.store.models import Breakage
 from bot.core.batches import Batch
 from bot.core.command import Command, Validate, parse
 from bot.core.comments import CommentFact
@@ -79,7 +80,13 @@ async def gate_facts(fork: Fork, pull: Pull) -> GateFacts:
 async def open_breakages(fork: Fork) -> tuple[OpenBreakage, ...]:
     """Trunk's breakages that are not mended."""
     rows = await fork.ctx.store.breakages(fork.name, _OPEN_BREAKAGE)
-    return tuple(OpenBreakage(row.key, row.data.get("area"), row.number) for row in rows)
+    return tuple(OpenBreakage(row.key, area, row.number) for row in rows for area in _areas_of(row))
+
+
+def _areas_of(row: Breakage) -> list[str | None]:
+    """The areas that a breakage is in: of its tests and of their suites."""
+    areas = dict.fromkeys([row.data.get("area"), *row.data.get("areas", []), *row.data.get("suite_areas", [])])
+    return [area for area in areas if area] or [None]
 
 
 async def _files(fork: Fork, pull: Pull) -> tuple[str, ...] | None:

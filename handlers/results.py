@@ -12,6 +12,7 @@ from bot.core.render.text import marker
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
 from handlers.fork import Fork, open_fork
+from handlers.known import known_causes
 from handlers.signatures import sign
 from handlers.validate import BEFORE, GROUP, latest
 
@@ -41,15 +42,16 @@ async def suite_states(fork: Fork, *, sha: str, number: int | None) -> list[Suit
     """Each suite that has a run at this commit, with what its newest one came to."""
     runs = [run for run in await fork.ctx.store.runs(fork.name, sha) if run.number == number]
     newest = latest(runs)
+    known = await known_causes(fork, runs[0].base) if runs and number is not None else None
     states = []
     for level in Level:
         for suite in fork.config.validation.of(level):
             if (run := newest.get((level, suite.suite))) is not None:
-                states.append(await _state(fork, level, suite, run))
+                states.append(await _state(fork, level, suite, run, known))
     return states
 
 
-async def _state(fork: Fork, level: Level, suite: Suite, run: Run) -> SuiteState:
+async def _state(fork: Fork, level: Level, suite: Suite, run: Run, known: dict[str, str] | None = None) -> SuiteState:
     report = Report.model_validate(run.report) if run.report else None
     reason = report.reason if report else ""
     if run.outcome is None and not await _runners(fork, run.label):
@@ -67,6 +69,7 @@ async def _state(fork: Fork, level: Level, suite: Suite, run: Run) -> SuiteState
         reason=reason,
         attempt=run.attempt,
         report=sign(report) if report else None,
+        known=known,
     )
 
 

@@ -1,129 +1,147 @@
-"""Trunk: one issue for each cause of failure, with its area's owners; closed only when its tests ran and passed."""
+"""Trunk: one issue for each cause of failure, with owners and suspects; closed only when its tests ran and passed."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from datetime import datetime, timedelta
 
-from bot.clients.store.models import Breakage, Job
+from bot.clients.github import Issue
+from bot.clients.store.models import Breakage, Job, Run
 from bot.context import Context
 from bot.core.batches import key_of
-from bot.core.owners import mentionable, owners_of
-from bot.core.render.breakage import LABEL, BreakageFacts, breakage_body, breakage_marker, breakage_title
-from bot.core.render.results import SuiteState
-from bot.core.render.text import short
-from bot.core.signature import signature
-from bot.core.types import Level, Outcome
-from bot.core.validation import TestResult
-from handlers.dashboard import OPEN_BREAKAGE
+from bot.core.render.breakage import LABEL
+from bot.core.triage import Finding, Hand, State, Trunk, find, masked, step, stood_behind
+from bot.core.types import Level, Mode, Outcome
+from handlers.breakages import Desk, hand_of, known_of, write
 from handlers.fork import Fork, open_fork
-from handlers.people import people
 from handlers.results import suite_states, write_check
+from handlers.trunk import read_trunk
+
+NEW_ISSUES = 20  # in one job: GitHub takes some 80 new things a minute, and others write too
+_TOLD_INFRA = timedelta(hours=24)
 
 
 async def triage(ctx: Context, job: Job) -> None:
-    """Job `triage`: judge trunk's newest tested commit, open and close breakages by what its tests say."""
+    """Job `triage`: read trunk's history anew, and bring checks, breakages and their issues to what it says.
+
+    All is derived from trunk's order and the stored runs, so reports may come late, twice or in any order.
+    """
     fork = await open_fork(ctx, job.scope)
+    runs = await fork.ctx.store.trunk_runs(fork.name)
     sha = job.payload.get("sha") or (await fork.note("trunk") or {}).get("tip")
-    if not sha:
+    await _checks(fork, runs, sha)
+    if not runs:
         return
-    states = await suite_states(fork, sha=sha, number=None)
-    for level in Level:
-        if any(state.level is level for state in states):
-            await write_check(fork, sha, level, states)
-    for state in states:
-        if state.report is not None and state.outcome is not None:
-            await _judge(fork, sha, state)
-    if states and all(state.outcome in (Outcome.PASSED, Outcome.WAIVED) for state in states):
-        await fork.put_note("trunk", {**(await fork.note("trunk") or {}), "green": sha})
+    trunk = await read_trunk(fork, runs)
+    if sha and sha not in trunk.at:
+        await fork.fetch_fork()
+        trunk = await read_trunk(fork, runs)
+    more = await fork.halted() is None and await _breakages(fork, trunk)
+    await _note_green(fork, trunk, runs)
+    await _note_infra(fork, trunk, runs)
     await fork.enqueue("dashboard", "repository")
-    await fork.enqueue("gate_all", "repository")  # red or mended, or measured: trunk is what every gate looks at
+    if more:
+        await fork.enqueue("triage", "trunk", dict(job.payload))
 
 
-async def _judge(fork: Fork, sha: str, state: SuiteState) -> None:
-    assert state.report is not None
-    groups: dict[str, list[TestResult]] = {}
-    for test in state.report.failures:
-        groups.setdefault(test.signature or test.id, []).append(test)
-    for key, tests in groups.items():
-        await _open(fork, sha, state, key, tests)
-    passed = {test.id for test in state.report.tests if test.outcome.proves}
-    for row in await fork.ctx.store.breakages(fork.name, OPEN_BREAKAGE):
-        data = row.data
-        mine = data["suite"] == state.suite and row.key not in {_key(fork, key) for key in groups}
-        if mine and data["tests"] and set(data["tests"]) <= passed:
-            await _close(fork, sha, row)
+async def _checks(fork: Fork, runs: list[Run], sha: str | None) -> None:
+    """The checks of each commit of which something was heard since the last time: one job may stand for many runs."""
+    note = await fork.note("triage") or {}
+    until = datetime.fromisoformat(note["until"]) if note.get("until") else None
+    heard = [run for run in runs if run.finished_at and (until is None or run.finished_at > until)]
+    shas = dict.fromkeys([*([sha] if sha else []), *(run.sha for run in heard)])
+    for one in list(shas)[:50]:
+        states = await suite_states(fork, sha=one, number=None)
+        for level in Level:
+            if any(state.level is level for state in states):
+                await write_check(fork, one, level, states)
+    if heard:
+        newest = max(run.finished_at for run in heard if run.finished_at)
+        await fork.put_note("triage", {**note, "until": newest.isoformat()})
 
 
-def _key(fork: Fork, signature_key: str) -> str:
-    return key_of(fork.name, signature_key)
+async def _breakages(fork: Fork, trunk: Trunk) -> bool:
+    """Bring every breakage to what trunk says; True where issues are left to be opened."""
+    rows = {row.data["signature"]: row for row in await _rows(fork)}
+    desk = Desk(fork, await _open_issues(fork, rows), silent=fork.config.mode is Mode.OBSERVE)
+    findings: dict[str, Finding] = {}
+    for signature in dict.fromkeys([*trunk.signatures, *(s for s, row in rows.items() if State(row.state).alive)]):
+        row = rows.get(signature)
+        findings[signature] = find(trunk, signature, known_of(row) if row else None)
+    hidden = masked(trunk, findings.values())
+    numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
+    opened, left = 0, False
+    order = sorted(findings.values(), key=lambda f: (trunk.at.get(f.first_red or "", -1), f.signature))
+    for finding in order:
+        row = rows.get(finding.signature)
+        hand = await hand_of(desk, row) if row else Hand.NOTHING
+        before = State(row.state) if row else None
+        took = step(before=before, finding=finding, hand=hand, newer_red=_newer(trunk, finding, row))
+        if took.state is None or (row and took.state is before and not took.state.alive):
+            continue
+        if row is None:
+            if opened >= NEW_ISSUES:
+                left = True
+                continue
+            opened += 1
+        behind = [numbers[s] for s in stood_behind(trunk, finding) if s in numbers]
+        written = await write(
+            desk,
+            key=row.key if row else key_of(fork.name, finding.signature),
+            row=row,
+            finding=finding,
+            step=took,
+            trunk=trunk,
+            masks=hidden.get(finding.signature, ()),
+            numbers=numbers,
+            behind=sorted(behind),
+        )
+        if written.number is not None:
+            numbers[finding.signature] = written.number
+    return left
 
 
-async def _open(fork: Fork, sha: str, state: SuiteState, signature_key: str, tests: Sequence[TestResult]) -> None:
-    key = _key(fork, signature_key)
-    known = await fork.ctx.store.breakage(fork.name, key)
-    old: dict[str, Any] = known.data if known else {}
-    first = tests[0]
-    who = await people(fork, [])
-    owners = owners_of(state.area, fork.config) if state.area else ()
-    asked = mentionable(owners, people=who, default=fork.config.default_owner)
-    ids = list(dict.fromkeys([*old.get("tests", []), *(test.id for test in tests)]))
-    facts = BreakageFacts(
-        key=key,
-        title=signature(first.message, first.id).title,
-        level=state.level.value,
-        suite=state.suite,
-        area=state.area,
-        tests=ids,
-        message=first.message,
-        first_bad=old.get("first_bad", sha),
-        last_good=old.get("last_good") or (await fork.note("trunk") or {}).get("green"),
-        first_seen=known.first_seen if known and known.first_seen else fork.now,
-        owners=owners,
-        mentions=asked.owners,
-        repeat=state.report.repeat if state.report else "",
-        warnings=asked.warnings,
-    )
-    labels = [LABEL, f"level:{facts.level}"] + ([f"area:{facts.area}"] if facts.area else [])
-    for name in labels:
-        await fork.github.ensure_label(name, "b60205" if name == LABEL else "c5def5")
-    issue = await fork.github.create_issue(
-        breakage_title(facts),
-        breakage_body(facts),
-        labels=labels,
-        assignees=[owner for owner in asked.owners if "/" not in owner],
-        marker=breakage_marker(key),
-    )
-    body = breakage_body(facts)
-    if issue.state != "open" or issue.body != body:
-        await fork.github.update_issue(issue.number, body=body, state="open")
-    row = Breakage(
-        key=key,
-        repository=fork.name,
-        installation=fork.scope.installation,
-        state="open",
-        title=facts.title,
-        number=issue.number,
-        first_seen=facts.first_seen,
-        last_seen=fork.now,
-        data={
-            "suite": state.suite,
-            "level": facts.level,
-            "area": state.area,
-            "tests": ids,
-            "first_bad": facts.first_bad,
-            "last_good": facts.last_good,
-            "owners": list(asked.owners),
-        },
-    )
-    await fork.ctx.store.save_breakage(row)
+async def _rows(fork: Fork) -> list[Breakage]:
+    return [row for row in await fork.ctx.store.breakages(fork.name) if row.data.get("signature")]
 
 
-async def _close(fork: Fork, sha: str, row: Breakage) -> None:
-    """Each of its tests ran at `sha` and passed: that, and nothing less, closes it."""
-    assert row.number is not None
-    text = f"Each of its tests ran and passed at {short(sha)}."
-    await fork.github.upsert_comment(row.number, f"<!-- graft:fixed {sha} -->", text)
-    await fork.github.update_issue(row.number, state="closed", state_reason="completed")
-    await fork.ctx.store.save_breakage(replace(row, state="fixed", last_seen=fork.now))
+async def _open_issues(fork: Fork, rows: dict[str, Breakage]) -> dict[int, Issue]:
+    """The open issues of breakages by number; none asked for where none was ever opened."""
+    if not rows:
+        return {}
+    return {issue.number: issue for issue in await fork.github.issues((LABEL,))}
+
+
+def _newer(trunk: Trunk, finding: Finding, row: Breakage | None) -> bool:
+    """Whether the cause was seen at a newer commit than the one at which it was last called over."""
+    closed = row.data.get("closed_at") if row else None
+    if closed is None or closed not in trunk.at or finding.last_red is None:
+        return True
+    return trunk.at[finding.last_red] > trunk.at[closed]
+
+
+async def _note_green(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
+    """Keep trunk's newest commit at which all that ran passed, L1 whole among it; an older one never replaces it."""
+    wanted = {(Level.L1.value, suite.suite) for suite in fork.config.validation.l1 if not suite.manual}
+    newest: dict[str, dict[tuple[str, str], str | None]] = {}
+    for run in runs:
+        newest.setdefault(run.sha, {}).setdefault((run.level, run.suite), run.outcome)
+    for sha in reversed(trunk.order):
+        outcomes = newest.get(sha, {})
+        if outcomes and wanted <= set(outcomes) and set(outcomes.values()) <= {Outcome.PASSED, Outcome.WAIVED}:
+            note = await fork.note("trunk") or {}
+            if note.get("green") != sha:
+                await fork.put_note("trunk", {**note, "green": sha})
+            return
+
+
+async def _note_infra(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
+    """Keep what the machines did to trunk's runs of late: it makes no breakage, and is said on the dashboard."""
+    ended = {run.id: run.finished_at for run in runs}
+    since = fork.now - _TOLD_INFRA
+    told = []
+    for one in trunk.digests:
+        at = ended.get(one.run)
+        if one.infra and at is not None and at >= since:
+            told.append({"sha": one.sha, "suite": one.suite, "why": one.infra[0][:200], "judged": one.judged})
+    if (await fork.note("trunk:infra") or []) != told:
+        await fork.put_note("trunk:infra", told[-200:])

@@ -201,6 +201,14 @@ class Gate(Model):
     persons: bool = True
 
 
+class Triage(Model):
+    """When an owner is reminded of an open breakage of trunk, and which logins hear of one that stays open."""
+
+    remind_after: Duration = timedelta(days=2)
+    escalate_after: Duration = timedelta(days=5)
+    escalate_to: tuple[str, ...] = ()
+
+
 class Config(Model):
     """The whole file."""
 
@@ -211,6 +219,7 @@ class Config(Model):
     areas: dict[str, Area] = {}
     validation: Validation = Validation()
     gate: Gate = Gate()
+    triage: Triage = Triage()
     default_owner: str | None = None
 
     @classmethod

@@ -184,6 +184,7 @@ class Issue(_Model):
     title: Text = ""
     body: Text = ""
     state: Text = "open"
+    state_reason: str | None = None
     user: Author = User()
     labels: Annotated[
         tuple[Label, ...],

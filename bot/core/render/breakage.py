@@ -1,19 +1,52 @@
-"""The issue of one trunk breakage: what fails, since when, whose it is, how to repeat it; sections renewed in place."""
+"""The issue of one trunk breakage: what fails, since when, whose it is, who is suspect, what it hides.
+
+The text stands in sections between hidden lines. Graft renews what is between them; what people write outside stays.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.core.render.text import BODY_LIMIT, TITLE_LIMIT, block, code, details, fence, fit, line, marker, plural, short
+from bot.core.render.text import (
+    BODY_LIMIT,
+    TITLE_LIMIT,
+    block,
+    code,
+    details,
+    fence,
+    line,
+    marker,
+    plural,
+    short,
+    table,
+)
+from bot.core.triage import Suspect
 
 LABEL = "trunk-breakage"
+STATE_LABELS = {
+    "open": "state:open",
+    "bisecting": "state:bisecting",
+    "culprit_known": "state:culprit-known",
+    "flaky": "state:flaky",
+    "fixed": "state:fixed",
+    "dismissed": "state:dismissed",
+}
+_SECTION = re.compile(r"<!-- graft:section ([a-z]+) -->\n.*?\n<!-- graft:end \1 -->", re.DOTALL)
+_MOST_TESTS = 300
+_MOST_SUSPECTS = 10
 
 
 @dataclass(frozen=True, slots=True)
 class BreakageFacts:
-    """All that the issue says. `mentions` are logins and teams of the fork's own people, without the @."""
+    """All that the issue says. `mentions` are logins and teams of the fork's own people, without the @.
+
+    `tests` are all ids that failed by it, by suite; `passing` those that passed since, `unseen` those that did not run
+    since, `elsewhere` those that fail by another breakage now, with its issue; `masks` what it hides, `masked` the
+    issue behind which it stood. `candidates`: how many commits lie between last green and first red.
+    """
 
     key: str
     title: str
@@ -29,6 +62,25 @@ class BreakageFacts:
     mentions: Sequence[str]
     repeat: str
     warnings: Sequence[str] = ()
+    state: str = "open"
+    kind: str = "regression"
+    why: str = ""
+    areas: Sequence[str] = ()
+    suites: Mapping[str, Sequence[str]] | None = None
+    last_red: str | None = None
+    after: str | None = None
+    born: bool = False
+    passing: Sequence[str] = ()
+    unseen: Sequence[str] = ()
+    elsewhere: Sequence[tuple[str, str]] = ()
+    masks: Sequence[str] = ()
+    masks_issues: Sequence[int] = ()
+    masked_by: Sequence[int] = ()
+    suspects: Sequence[Suspect] = ()
+    candidates: int = 0
+    ruled_out: int = 0
+    reopened: int = 0
+    rates: tuple[int, int] | None = None
 
 
 def breakage_marker(key: str) -> str:
@@ -42,22 +94,152 @@ def breakage_title(facts: BreakageFacts) -> str:
     return title if len(title) < TITLE_LIMIT else title[: TITLE_LIMIT - 2] + "…"
 
 
-def breakage_body(facts: BreakageFacts) -> str:
-    """The issue's text."""
+def breakage_body(facts: BreakageFacts, old: str = "") -> str:
+    """The issue's text; given the old one, that with its sections renewed and all else left as people have it."""
+    fresh = _sections(facts)
+    kept = breakage_marker(facts.key) if not old else old.replace("\r\n", "\n")
+    there = {match[1] for match in _SECTION.finditer(kept)}
+    outside = len(_SECTION.sub("", kept))
+    room = BODY_LIMIT - 500 - outside
+    sections: dict[str, str] = {}
+    for name, text in fresh.items():
+        whole = _wrapped(name, text)
+        if len(whole) > room:
+            whole = _wrapped(name, "_Left out: GitHub takes no longer text._")
+        room -= len(whole) + 2
+        sections[name] = whole
+    kept = _SECTION.sub(lambda match: sections.get(match[1], match[0]), kept)
+    missing = [text for name, text in sections.items() if name not in there]
+    return "\n\n".join([kept.rstrip("\n"), *missing]) if missing else kept
+
+
+def _wrapped(name: str, text: str) -> str:
+    return f"<!-- graft:section {name} -->\n{text or '_–_'}\n<!-- graft:end {name} -->"
+
+
+def _sections(facts: BreakageFacts) -> dict[str, str]:
+    return {
+        "state": _state(facts),
+        "fails": _fails(facts),
+        "suspects": _suspects(facts),
+        "masks": _masks(facts),
+        "data": block(
+            "breakage",
+            {
+                "key": facts.key,
+                "tests": list(facts.tests[:100]),
+                "first_bad": facts.first_bad,
+                "suite": facts.suite,
+                "state": facts.state,
+            },
+        ),
+    }
+
+
+def _state(facts: BreakageFacts) -> str:
     who = " ".join(f"@{login}" for login in facts.mentions)
-    area = f" in area {code(facts.area)}" if facts.area else ""
-    what = f"{plural(len(facts.tests), 'test')} of {code(facts.suite)} ({facts.level}) fail on trunk{area}."
+    areas = [code(area) for area in facts.areas or ([facts.area] if facts.area else [])]
+    where = f" in area {', '.join(areas)}" if areas else ""
+    suites = facts.suites or {facts.suite: facts.tests}
+    count = len(facts.tests)
+    listed = ", ".join(code(suite) for suite in suites)
     parts = [
-        breakage_marker(facts.key),
-        f"{what} {who}".rstrip(),
-        f"- first seen failing at {short(facts.first_bad)}, {facts.first_seen:%Y-%m-%d %H:%M} UTC\n"
-        f"- last seen passing at {short(facts.last_good)}",
-        "### What fails\n\n" + fence(facts.message[:4_000] or "no message"),
+        f"{plural(count, 'test')} of {listed} ({facts.level}) {_verb(facts, count)} on trunk{where}. {who}".rstrip()
     ]
-    names = fence("\n".join(facts.tests[:300]))
-    parts.append(names if len(facts.tests) <= 5 else details(f"{len(facts.tests)} tests", names))
-    if facts.repeat:
-        parts.append("### Repeat it\n\n" + fence(facts.repeat, "sh"))
+    lines = [f"- **{facts.state.replace('_', ' ')}**" + (f": {line(facts.why, 200)}" if facts.why else "")]
+    lines.append(f"- first seen failing at {short(facts.first_bad)}, {facts.first_seen:%Y-%m-%d %H:%M} UTC")
+    if facts.last_good:
+        lines.append(f"- last seen passing at {short(facts.last_good)}")
+    elif facts.born:
+        lines.append(f"- never passed: it is not there yet at {short(facts.after)}")
+    else:
+        lines.append("- cannot classify: no run before it is known, so nobody is suspected")
+    if facts.last_red and facts.last_red != facts.first_bad:
+        lines.append(f"- last seen failing at {short(facts.last_red)}")
+    if facts.rates is not None:
+        reds, greens = facts.rates
+        lines.append(f"- failed at {reds} of {plural(reds + greens, 'tested commit')} since then")
+    if facts.reopened:
+        lines.append(f"- came back {facts.reopened} {'time' if facts.reopened == 1 else 'times'}")
+    parts.append("\n".join(lines))
     parts += [f"> {line(warning, 300)}" for warning in facts.warnings]
-    data = {"key": facts.key, "tests": list(facts.tests[:100]), "first_bad": facts.first_bad, "suite": facts.suite}
-    return fit(parts, block("breakage", data), BODY_LIMIT - 100)
+    return "\n\n".join(parts)
+
+
+def _verb(facts: BreakageFacts, count: int) -> str:
+    if facts.state == "fixed":
+        return "failed"
+    if facts.state == "flaky":
+        return "fails now and then" if count == 1 else "fail now and then"
+    return "fails" if count == 1 else "fail"
+
+
+def _fails(facts: BreakageFacts) -> str:
+    parts = ["### What fails\n\n" + fence(facts.message[:4_000] or "no message")]
+    for suite, tests in (facts.suites or {facts.suite: facts.tests}).items():
+        names = fence("\n".join(tests[:_MOST_TESTS]))
+        more = f"\n\n… and {len(tests) - _MOST_TESTS} more." if len(tests) > _MOST_TESTS else ""
+        heads = f"{len(tests)} tests of {suite}"
+        parts.append(names if len(tests) <= 5 else details(heads, names + more))
+    if facts.passing:
+        parts.append(_listed(f"{plural(len(facts.passing), 'test')} passed since", facts.passing))
+    if facts.unseen:
+        parts.append(
+            _listed(f"{plural(len(facts.unseen), 'test')} did not run since, which proves nothing", facts.unseen)
+        )
+    for test, other in facts.elsewhere[:20]:
+        parts.append(f"{code(test)} fails by another cause now: {other}.")
+    if facts.repeat:
+        parts.append("Repeat it with:\n\n" + fence(facts.repeat, "sh"))
+    return "\n\n".join(parts)
+
+
+def _listed(head: str, tests: Sequence[str]) -> str:
+    return details(head, fence("\n".join(tests[:_MOST_TESTS])))
+
+
+def _suspects(facts: BreakageFacts) -> str:
+    head = "### Suspects\n\n"
+    if not facts.suspects:
+        if facts.candidates:
+            return (
+                head
+                + f"None: the {plural(facts.candidates, 'commit')} in question change nothing that is built or run."
+            )
+        return head + "None: it is not known after which commit it came."
+    rows = [
+        [
+            short(one.sha),
+            line(one.subject, 90),
+            line(one.author, 40) or "–",
+            f"{100 * one.share:.0f} %",
+            "; ".join(line(text, 160) for text in one.evidence) or "it lies between last green and first red",
+        ]
+        for one in facts.suspects[:_MOST_SUSPECTS]
+    ]
+    span = f"after {short(facts.after)} up to {short(facts.first_bad)}"
+    text = f"{plural(facts.candidates, 'commit')} {span}"
+    text += f", of which {facts.ruled_out} can't break anything." if facts.ruled_out else "."
+    more = len(facts.suspects) - _MOST_SUSPECTS
+    text += "\n\n" + table(["commit", "subject", "author", "share", "why"], rows)
+    if more > 0:
+        text += f"\n\n… and {more} more."
+    for one in facts.suspects[:3]:
+        if one.carries:
+            names = fence("\n".join(one.carries[:100]))
+            text += "\n\n" + details(f"The {len(one.carries)} upstream commits that {one.sha[:10]} takes in", names)
+    return head + text
+
+
+def _masks(facts: BreakageFacts) -> str:
+    parts = []
+    if facts.masks:
+        also = ""
+        if facts.masks_issues:
+            also = ", tests of " + ", ".join(f"#{number}" for number in facts.masks_issues) + " among them"
+        parts.append(f"Nothing can be known of {plural(len(facts.masks), 'test')} because of it{also}.")
+        parts.append(details("Which", fence("\n".join(facts.masks[:_MOST_TESTS]))))
+    if facts.masked_by:
+        numbers = ", ".join(f"#{number}" for number in facts.masked_by)
+        parts.append(f"Some of its tests stood behind {numbers}: it may have come while that was open.")
+    return "### What it masks\n\n" + ("\n\n".join(parts) if parts else "Nothing that is known.")

@@ -239,7 +239,8 @@ def _kind(
         return Kind.FIXED, "each of its tests ran and passed", None
     if not based:
         return Kind.INELIGIBLE, Ineligible.UNKNOWN_BASE.value, Ineligible.UNKNOWN_BASE
-    return Kind.REGRESSION, f"red at {last.reds} tested commits in a row", None
+    why = f"red at {last.reds} tested commits" if last.reds > 1 else "seen once so far"
+    return Kind.REGRESSION, why, None
 
 
 def _now(trunk: Trunk, signature: str, red: set[Test]) -> tuple[tuple[tuple[Test, str], ...], tuple[Test, ...]]:

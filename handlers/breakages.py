@@ -1,0 +1,345 @@
+"""The issue of each breakage: opened once, renewed in place, closed and reopened, its owner reminded."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.clients.github import Issue, NotFound
+from bot.clients.store.models import Breakage
+from bot.core.owners import People, Responsible, areas_of, mentionable, owners_of, responsible
+from bot.core.render.breakage import (
+    LABEL,
+    STATE_LABELS,
+    BreakageFacts,
+    breakage_body,
+    breakage_marker,
+    breakage_title,
+)
+from bot.core.render.text import code, line, short
+from bot.core.triage import Change, Finding, Hand, Known, State, Step, Suspect, Test, Trunk
+from handlers.fork import Fork
+from handlers.people import people
+from handlers.suspecting import suspects_of
+
+MOST_TESTS = 5_000
+_RETOLD = timedelta(hours=24)
+
+
+@dataclass
+class Desk:
+    """What one job needs for the issues: asked of GitHub at most once."""
+
+    fork: Fork
+    open_issues: Mapping[int, Issue] = field(default_factory=dict)
+    silent: bool = False  # the mode lets Graft write no issue
+    _people: People | None = None
+    _labels: set[str] = field(default_factory=set)
+
+    async def people(self) -> People:
+        """Who may be mentioned here."""
+        if self._people is None:
+            self._people = await people(self.fork, self.fork.config.triage.escalate_to)
+        return self._people
+
+    async def label(self, *names: str) -> None:
+        """See to it that the labels are there."""
+        for name in names:
+            if name not in self._labels:
+                await self.fork.github.ensure_label(name, "b60205" if name == LABEL else "c5def5")
+                self._labels.add(name)
+
+
+def known_of(row: Breakage) -> Known:
+    """What triage's core remembers of a stored breakage."""
+    data = row.data
+    return Known(
+        signature=data["signature"],
+        red=frozenset(Test(suite, test) for suite, test in data.get("red", [])),
+        first_red=data.get("first_bad"),
+        last_green=data.get("last_good") or data.get("after"),
+        flaky=row.state == State.FLAKY,
+    )
+
+
+async def hand_of(desk: Desk, row: Breakage) -> Hand:
+    """What a person did to the issue since Graft last wrote it."""
+    if row.number is None:
+        return Hand.NOTHING
+    state = State(row.state)
+    if not state.alive:
+        return Hand.REOPENED if row.number in desk.open_issues else Hand.NOTHING
+    if row.number in desk.open_issues:
+        return Hand.NOTHING
+    try:
+        issue = await desk.fork.github.issue(row.number)
+    except NotFound:
+        return Hand.DISMISSED
+    if issue.state == "open":
+        return Hand.NOTHING
+    return Hand.DISMISSED if issue.state_reason in ("not_planned", "duplicate") else Hand.CLOSED
+
+
+async def write(
+    desk: Desk,
+    *,
+    key: str,
+    row: Breakage | None,
+    finding: Finding,
+    step: Step,
+    trunk: Trunk,
+    masks: Sequence[Test],
+    numbers: Mapping[str, int],
+    behind: Sequence[int],
+) -> Breakage:
+    """Bring issue and row to what was found; `numbers` are the issues of the breakages by signature."""
+    assert step.state is not None
+    fork, old = desk.fork, dict(row.data) if row else {}
+    data = await _data(desk, old, finding, trunk, masks, behind)
+    data["told"], data["told_at"] = old.get("told"), old.get("told_at")
+    if step.change in (Change.OPENED, Change.REOPENED):
+        data |= {"opened_at": fork.now.isoformat(), "reminded": None, "escalated": None, "closed_at": None}
+        data["reopened"] = old.get("reopened", 0) + (step.change is Change.REOPENED)
+    if step.change in (Change.FIXED, Change.CLOSED_BY_HAND):
+        data["closed_at"] = finding.ended or finding.last_red
+    fresh = Breakage(
+        key=key,
+        repository=fork.name,
+        installation=fork.scope.installation,
+        state=step.state.value,
+        title=data["title"],
+        number=row.number if row else None,
+        first_seen=row.first_seen if row and row.first_seen else fork.now,
+        last_seen=fork.now,
+        data=data,
+    )
+    if step.state is State.DISMISSED or desk.silent or (fresh.number is None and not step.state.alive):
+        await fork.ctx.store.save_breakage(fresh)
+        return fresh
+    facts = await _facts(desk, fresh, finding, step, numbers)
+    told: str | None = _fingerprint(facts)
+    due = not data["told_at"] or fork.now - datetime.fromisoformat(data["told_at"]) >= _RETOLD
+    if fresh.number is None:
+        fresh = await _open(desk, fresh, facts)
+    elif step.change is not Change.NONE or told != data["told"] or (due and step.state.alive):
+        await _renew(desk, fresh, facts, step, finding)
+    else:
+        told = None
+    if told is not None:
+        fresh = replace(fresh, data={**fresh.data, "told": told, "told_at": fork.now.isoformat()})
+    fresh = await _remind(desk, fresh, facts)
+    if row is None or fresh.data != row.data or fresh.state != row.state or fresh.number != row.number:
+        await fork.ctx.store.save_breakage(fresh)
+    return fresh
+
+
+async def _data(
+    desk: Desk, old: Mapping[str, Any], finding: Finding, trunk: Trunk, masks: Sequence[Test], behind: Sequence[int]
+) -> dict[str, Any]:
+    failures = trunk.failures(finding.signature)
+    newest = list(failures.values())[-1] if failures else None
+    suites: dict[str, list[str]] = {suite: list(tests) for suite, tests in old.get("suites", {}).items()}
+    for test in finding.tests:
+        known = suites.setdefault(test.suite, [])
+        if test.id not in known:
+            known.append(test.id)
+    runs = [run for suite in suites for at in reversed(trunk.judged(suite)) for run in trunk.runs(suite, at)]
+    mine = [run for run in runs if any(failure.signature == finding.signature for failure in run.failures)]
+    main = max(suites, key=lambda suite: len(suites[suite]))
+    files = {failure.file or failure.test.split("::", 1)[0] for failure in failures.values()}
+    areas = old.get("areas") or _areas(desk.fork, suites, files)
+    data = {
+        **old,
+        "signature": finding.signature,
+        "suite": main,
+        "suites": {suite: tests[:MOST_TESTS] for suite, tests in suites.items()},
+        "tests": [test for tests in suites.values() for test in tests][:MOST_TESTS],
+        "red": [[test.suite, test.id] for test in finding.red][:MOST_TESTS],
+        "level": mine[0].level.value if mine else old.get("level", "l1"),
+        "area": areas[0] if areas else None,
+        "areas": areas,
+        "suite_areas": [area for suite in suites if (area := _area_of_suite(desk.fork, suite))],
+        "title": newest.title if newest else old.get("title", finding.signature),
+        "message": newest.message if newest else old.get("message", ""),
+        "repeat": mine[0].repeat if mine else old.get("repeat", ""),
+        "first_bad": finding.first_red or old.get("first_bad"),
+        "last_good": finding.last_green or (old.get("last_good") if finding.after is None else None),
+        "after": finding.after or old.get("after"),
+        "masks": [[test.suite, test.id] for test in masks][:MOST_TESTS],
+        "behind": list(behind) or old.get("behind", []),
+        "kind": finding.kind.value,
+    }
+    span = [finding.after, finding.changed_after, finding.first_red]
+    if finding.after is not None and span != old.get("span"):
+        suspects, count = await suspects_of(desk.fork, trunk, finding)
+        data |= {"span": span, "suspects": [asdict(one) for one in suspects[:20]], "candidates": count}
+        data["ruled_out"] = count - len(suspects) if count <= 200 else 0
+    return data
+
+
+def _areas(fork: Fork, suites: Mapping[str, Sequence[str]], files: set[str]) -> list[str]:
+    """The area of the tests' own files where all of them lie in one, else that of their suites."""
+    by_path = [areas_of([file], fork.config) for file in files]
+    if by_path and all(by_path):
+        found = list(dict.fromkeys(areas[0] for areas in by_path))
+        if len(found) == 1:
+            return found
+    return list(dict.fromkeys(area for suite in suites if (area := _area_of_suite(fork, suite))))
+
+
+def _area_of_suite(fork: Fork, name: str) -> str | None:
+    validation = fork.config.validation
+    suites = (*validation.l1, *validation.l2, *validation.l3)
+    return next((suite.area for suite in suites if suite.suite == name and suite.area), None)
+
+
+async def _owners(desk: Desk, data: Mapping[str, Any]) -> Responsible:
+    """Whom the breakage is given to: its areas' owners, as far as they are of this fork; else by the tests' paths."""
+    config, who = desk.fork.config, await desk.people()
+    owners = [owner for area in data["areas"] for owner in owners_of(area, config)]
+    if owners:
+        return mentionable(owners, people=who, default=config.default_owner)
+    paths = [test.split("::", 1)[0] for test in data["tests"][:200]]
+    return responsible(paths=paths, config=config, people=who)
+
+
+async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, numbers: Mapping[str, int]) -> BreakageFacts:
+    data = row.data
+    asked = await _owners(desk, data)
+    red, seen = set(finding.red), set(finding.unseen)
+    masked = {(suite, test) for suite, test in data["masks"]}
+    others = await desk.fork.ctx.store.breakages(desk.fork.name, [s.value for s in State if s.alive])
+    hidden = [
+        other.number
+        for other in others
+        if other.key != row.key and other.number and masked & {(s, t) for s, t in other.data.get("red", [])}
+    ]
+    suspects = tuple(
+        Suspect(**{**one, "evidence": tuple(one["evidence"]), "carries": tuple(one["carries"])})
+        for one in data.get("suspects", [])
+    )
+    elsewhere = [(t.id, f"#{numbers[s]}" if s in numbers else "one not told yet") for t, s in finding.elsewhere]
+    return BreakageFacts(
+        key=row.key,
+        title=data["title"],
+        level=data["level"],
+        suite=data["suite"],
+        area=data["area"],
+        areas=data["areas"],
+        tests=data["tests"],
+        suites=data["suites"],
+        message=data["message"],
+        first_bad=data["first_bad"],
+        last_good=data["last_good"],
+        after=data["after"],
+        born=finding.born,
+        first_seen=row.first_seen or desk.fork.now,
+        owners=asked.owners,
+        mentions=asked.owners,
+        warnings=asked.warnings,
+        repeat=data["repeat"],
+        state=row.state,
+        kind=finding.kind.value,
+        why=step.why,
+        last_red=finding.last_red,
+        passing=[test.id for test in finding.tests if test not in red] if finding.red else [],
+        unseen=[test.id for test in finding.tests if test in seen],
+        elsewhere=elsewhere,
+        masks=[test for _, test in data["masks"]],
+        masks_issues=hidden,
+        masked_by=data["behind"],
+        suspects=suspects,
+        candidates=data.get("candidates", 0),
+        ruled_out=data.get("ruled_out", 0),
+        reopened=data.get("reopened", 0),
+        rates=(finding.reds, finding.greens) if row.state == State.FLAKY else None,
+    )
+
+
+def _fingerprint(facts: BreakageFacts) -> str:
+    """What the issue says, without what moves with each commit: `told` again only where this changes, or each day."""
+    still = replace(facts, last_red=None, rates=None, why="", repeat="", message="")
+    return hashlib.sha256(json.dumps(asdict(still), sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+async def _open(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
+    fork = desk.fork
+    labels = [LABEL, f"level:{facts.level}", *(f"area:{area}" for area in facts.areas), STATE_LABELS[facts.state]]
+    await desk.label(*labels)
+    body = breakage_body(facts)
+    issue = await fork.github.create_issue(
+        breakage_title(facts),
+        body,
+        labels=labels,
+        assignees=[owner for owner in facts.mentions if "/" not in owner],
+        marker=breakage_marker(facts.key),
+    )
+    if issue.state == "open" and issue.body != body:  # the store was lost, the issue was not
+        await fork.github.update_issue(issue.number, body=breakage_body(facts, issue.body))
+    if issue.state == "closed":
+        if issue.state_reason in ("not_planned", "duplicate"):
+            return replace(row, number=issue.number, state=State.DISMISSED.value)
+        await fork.github.update_issue(issue.number, body=breakage_body(facts, issue.body), state="open")
+    return replace(row, number=issue.number)
+
+
+async def _renew(desk: Desk, row: Breakage, facts: BreakageFacts, step: Step, finding: Finding) -> None:
+    assert row.number is not None and step.state is not None
+    github = desk.fork.github
+    issue = desk.open_issues.get(row.number) or await github.issue(row.number)
+    body = breakage_body(facts, issue.body)
+    state: str | None = "open" if step.state.alive else "closed"
+    if step.change is not Change.NONE:
+        await _say(desk, row.number, step, finding)
+    if issue.state == state:
+        state = None
+    if body != issue.body or state is not None:
+        reason = {"open": "reopened", "closed": "completed"}.get(state) if state else None
+        await github.update_issue(row.number, body=body, state=state, state_reason=reason)
+    there = {label.name for label in issue.labels}
+    wanted = {STATE_LABELS[row.state]}
+    wrong = (there & set(STATE_LABELS.values())) - wanted
+    if wanted - there:
+        await desk.label(*wanted)
+        await github.add_labels(row.number, sorted(wanted - there))
+    for name in sorted(wrong):
+        await github.remove_label(row.number, name)
+
+
+async def _say(desk: Desk, number: int, step: Step, finding: Finding) -> None:
+    """A comment where people must hear of it; each once for the commit that shows it."""
+    at = finding.ended if step.change is Change.FIXED else finding.last_red
+    text = {
+        Change.FIXED: f"Each of its tests ran and passed at {short(finding.ended)}.",
+        Change.REOPENED: f"It is back: it failed again at {short(finding.last_red)}.",
+        Change.BECAME_FLAKY: f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady.",
+        Change.BECAME_STEADY: f"It is no flake any more: {line(step.why)}.",
+    }.get(step.change)
+    if text:
+        await desk.fork.github.upsert_comment(number, f"<!-- graft:{step.change.value} {at} -->", text)
+
+
+async def _remind(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
+    """Remind the owner once after the deadline, and tell those named in the file once after the second."""
+    rules, now, data = desk.fork.config.triage, desk.fork.now, dict(row.data)
+    if not State(row.state).red or row.number is None or not data.get("opened_at"):
+        return row
+    age = now - datetime.fromisoformat(data["opened_at"])
+    episode = data.get("reopened", 0)
+    if age >= rules.remind_after and not data.get("reminded"):
+        who = " ".join(f"@{login}" for login in facts.mentions)
+        text = f"{who} this has been open for {age.days} days and waits for you.".strip()
+        await desk.fork.github.upsert_comment(row.number, f"<!-- graft:reminder {episode} -->", text)
+        data["reminded"] = now.isoformat()
+    if age >= rules.escalate_after and not data.get("escalated") and rules.escalate_to:
+        told = mentionable(rules.escalate_to, people=await desk.people(), default=desk.fork.config.default_owner)
+        who = " ".join(f"@{login}" for login in told.owners)
+        owners = ", ".join(code(owner) for owner in facts.owners) or "nobody"
+        text = f"{who} this has been open for {age.days} days. Its owner: {owners}.".strip()
+        await desk.fork.github.upsert_comment(row.number, f"<!-- graft:escalation {episode} -->", text)
+        data["escalated"] = now.isoformat()
+    return replace(row, data=data)

@@ -1,0 +1,42 @@
+"""Which failures of a pull request are trunk's own: equal to an open breakage that its base already had."""
+
+from __future__ import annotations
+
+import asyncio
+
+from bot.clients.git import Git, GitError
+from bot.core.triage import State
+from handlers.fork import Fork
+
+_ALIVE = [state.value for state in State if state.alive]
+
+
+async def known_causes(fork: Fork, base: str) -> dict[str, str]:
+    """By signature, how to name the open breakage with that cause.
+
+    It is said where the change's base does not hold the breakage, or is not known: then the failure may be the
+    change's own, whatever it is equal to.
+    """
+    found = {}
+    for row in await fork.ctx.store.breakages(fork.name, _ALIVE):
+        signature, first = row.data.get("signature"), row.data.get("first_bad")
+        if row.number is None or not signature:
+            continue
+        held = await asyncio.to_thread(_holds, fork.git, base, first) if first else None
+        flaky = ", where it is flaky" if row.state == State.FLAKY else ""
+        doubt = {
+            True: "",
+            False: ", which its base does not have yet: it may be the change's own",
+            None: ", and its base is not known here: cannot classify",
+        }[held]
+        found[signature] = f"#{row.number}{flaky}{doubt}"
+    return found
+
+
+def _holds(git: Git, base: str, first_bad: str) -> bool | None:
+    try:
+        if any(git.resolve(f"{sha}^{{commit}}") is None for sha in (base, first_bad)):
+            return None
+        return git.is_ancestor(first_bad, base)
+    except GitError:
+        return None

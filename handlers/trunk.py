@@ -1,0 +1,78 @@
+"""Trunk as triage reads it: its newest commits in git's order, and each ended run there, read once."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from dataclasses import replace
+
+from bot.clients.git import Git
+from bot.clients.store.models import Run
+from bot.core.triage import Digest, Trunk, digest
+from bot.core.types import Level, Outcome
+from bot.core.validation import Report
+from handlers.fork import FORK, Fork
+
+WINDOW = 300  # commits
+RUNS_OF_A_SUITE = 120
+_KEPT = 3_000
+
+
+class _Digests:
+    """The digests of ended runs, which never change; sets of tests that are equal are kept once."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[tuple[str, int], Digest] = OrderedDict()
+        self._sets: dict[frozenset[str], frozenset[str]] = {}
+
+    def get(self, run: Run) -> Digest | None:
+        return self._kept.get((run.id, run.attempt))
+
+    def put(self, run: Run, made: Digest) -> Digest:
+        made = replace(made, passed=self._sets.setdefault(made.passed, made.passed))
+        self._kept[run.id, run.attempt] = made
+        while len(self._kept) > _KEPT:
+            self._kept.popitem(last=False)
+        if len(self._sets) > _KEPT:
+            self._sets.clear()
+        return made
+
+
+_digests = _Digests()
+
+
+async def read_trunk(fork: Fork, runs: list[Run]) -> Trunk:
+    """Trunk's window with all that `runs` (ended ones, newest first) say of it."""
+    order = await asyncio.to_thread(trunk_order, fork.git)
+    on_trunk = set(order)
+    counts: dict[tuple[str, str], int] = {}
+    found = []
+    for run in runs:
+        key = (run.level, run.suite)
+        counts[key] = counts.get(key, 0) + 1
+        if run.sha in on_trunk and counts[key] <= RUNS_OF_A_SUITE:
+            found.append(_digests.get(run) or await _read(fork, run))
+    return Trunk(order, reversed(found))
+
+
+def trunk_order(git: Git) -> list[str]:
+    """The newest commits of the fork's main branch, oldest first; of merges the first parents only."""
+    oldest = git.resolve(f"{FORK}~{WINDOW}")
+    return [commit.sha for commit in git.commits(FORK, [oldest] if oldest else [])]
+
+
+async def _read(fork: Fork, light: Run) -> Digest:
+    run = await fork.ctx.store.run(light.id)
+    raw = run.report if run is not None else None
+    return _digests.put(light, await asyncio.to_thread(_digest, light, raw))
+
+
+def _digest(run: Run, raw: object) -> Digest:
+    return digest(
+        run=run.id,
+        sha=run.sha,
+        level=Level(run.level),
+        suite=run.suite,
+        outcome=Outcome(run.outcome or Outcome.INFRA),
+        report=Report.model_validate(raw) if raw else None,
+    )
