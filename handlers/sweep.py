@@ -20,6 +20,7 @@ async def sweep(ctx: Context, job: Job) -> None:
     for pull in await fork.github.pulls(state="open", base=fork.config.fork.branch):
         await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
     await fork.enqueue("validate_trunk", "trunk")
+    await fork.enqueue("triage", "trunk")
     await push_again(fork)
 
 

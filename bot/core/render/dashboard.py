@@ -51,6 +51,7 @@ class DashboardFacts:
     halted_by: str | None = None
     config_problems: Sequence[str] = ()
     blocked: Sequence[str] = ()
+    digest: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def dashboard_body(facts: DashboardFacts) -> str:
     """The issue's text; a function of the facts, so that nothing changes where nothing happened."""
     parts = [marker(DASHBOARD), *_alarms(facts)]
     if facts.plan is not None:
-        parts += [_metrics(facts, facts.plan), _open(facts, facts.plan), _breakages(facts)]
+        parts += [_metrics(facts, facts.plan), _open(facts, facts.plan), _breakages(facts), facts.digest]
         parts += [_holes(facts.plan), _chains(facts.plan), _waiting(facts)]
     parts.append(_boxes(facts))
     return fit([part for part in parts if part], block("metrics", _machine(facts)), BODY_LIMIT - 100)
