@@ -1,10 +1,10 @@
 """How much each signal weighs: learned from picks that maintainers really landed, by `graft replay --fit`.
 
 A weight is a hazard: signals of sizes s with weights w leave a pick unchanged with the chance exp(-(BASE + Σ w·s)).
-Learned from the 464 picks into facebookexperimental/triton (2025-10 to 2026-04) that merge without a conflict, of which
-433 landed unchanged. Judged by weights fitted on the other parts, 98 % of the least likely changed 55 % landed unchanged,
-and 96 % of the least likely changed 92 %. The signals, the prior and both lines below were chosen on these same picks, so
-that picks nobody has looked at may do worse: `benchmarks/replay_report.py` prints both.
+Learned from the 464 picks into facebookexperimental/triton (2025-10 to 2026-04) that merge without a conflict, of
+which 433 landed unchanged. Judged by weights fitted on the other parts, 98 % of the least likely changed 55 % landed
+unchanged, and 96 % of the least likely changed 92 %. The signals, the prior and both lines below were chosen on these
+same picks, so that picks nobody has looked at may do worse: `benchmarks/replay_report.py` prints both.
 """
 
 from __future__ import annotations
