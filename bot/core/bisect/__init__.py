@@ -1,0 +1,37 @@
+"""Who did it: a search over a range of commits that asks for runs and answers with a confidence, or says what is missing.
+
+Pure: `next_step(search=…, runs=…)` (pass/fail) and `next_metric_step(search=…, step=…, runs=…)` are functions of all
+runs so far, so a search can be stored, stopped, replayed and gone on with.
+"""
+
+from __future__ import annotations
+
+from bot.core.bisect.passfail import next_step
+from bot.core.bisect.values import (
+    Ask,
+    Culprit,
+    Inconclusive,
+    Missing,
+    Next,
+    NoCulprit,
+    Rates,
+    Run,
+    Search,
+    Seen,
+    Step,
+)
+
+__all__ = [
+    "Ask",
+    "Culprit",
+    "Inconclusive",
+    "Missing",
+    "Next",
+    "NoCulprit",
+    "Rates",
+    "Run",
+    "Search",
+    "Seen",
+    "Step",
+    "next_step",
+]

@@ -1,0 +1,102 @@
+"""Pass/fail search: the run that tells most is asked next; the culprit is named once its bracket stands."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.core.bisect.belief import Belief
+from bot.core.bisect.groups import Group, chance_to_build, groups
+from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Run, Search, Seen
+
+
+def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
+    """What to run next, or the answer, from all runs so far; the same runs give the same step."""
+    dead = {run.position for run in runs if _dead(run, search)}
+    alive = {run.position for run in runs} - dead
+    ends = _ends(search, dead, alive)
+    if ends is not None:
+        return ends
+    belief = Belief(search, runs)
+    found = groups(belief.shares, dead, search.n)
+    best = max(found, key=lambda group: group.share)
+    if belief.shares[search.n + 1] >= search.confidence:
+        return NoCulprit(belief.shares[search.n + 1])
+    if belief.shares[0] >= search.confidence:
+        return Inconclusive(Missing.GOOD_END, confidence=belief.shares[0])
+    left = search.max_runs - len(runs)
+    if best.share >= search.confidence:
+        ask = _bracket(best, belief)
+        if not ask:
+            return Culprit(_members(best, search), best.share, belief.rates())
+        if left >= len(ask):
+            return Ask(ask, "confirm the culprit and its parent")
+    if left <= 0:
+        return Inconclusive(Missing.RUNS, _members(best, search), best.share)
+    return Ask(_most_telling(search, belief, dead, alive, min(search.parallel, left)), "the run that tells most")
+
+
+def _dead(run: Run, search: Search) -> bool:
+    return run.seen is Seen.SKIP or (run.seen is Seen.ABSENT and not search.absent_is_good)
+
+
+def _ends(search: Search, dead: set[int], alive: set[int]) -> Next | None:
+    """Both ends come first: good must pass and bad must fail, else whoever is asked is accused."""
+    if 0 in dead:
+        return Inconclusive(Missing.GOOD_END_BUILDS)
+    if search.n in dead:
+        return Inconclusive(Missing.BAD_END_BUILDS)
+    untried = tuple(position for position in (search.n, 0) if position not in alive)
+    if not untried:
+        return None
+    if search.max_runs < 2:
+        return Inconclusive(Missing.RUNS)
+    return Ask(untried, "verify both ends first")
+
+
+def _members(group: Group, search: Search) -> tuple[int, ...]:
+    members = tuple(c for c in range(group.first, group.last + 1) if c not in search.never)
+    return members or tuple(range(group.first, group.last + 1))
+
+
+def _bracket(group: Group, belief: Belief) -> tuple[int, ...]:
+    """The sides of the bracket that were not yet seen as they have to be."""
+    missing = []
+    if not belief.fails[group.last]:
+        missing.append(group.last)
+    if not belief.passes[group.low]:
+        missing.append(group.low)
+    return tuple(missing)
+
+
+def _most_telling(
+    search: Search, belief: Belief, dead: set[int], alive: set[int], wanted: int
+) -> tuple[int, ...]:
+    bits = belief.information()
+    worth = {
+        position: bits[position] * chance_to_build(position, dead, alive)
+        for position in range(search.n + 1)
+        if position not in dead
+    }
+    best = max(worth, key=lambda position: (worth[position], -position))
+    if wanted <= 1:
+        return (best,)
+    return _spread(search, belief, worth, best, wanted)
+
+
+def _spread(
+    search: Search, belief: Belief, worth: dict[int, float], best: int, wanted: int
+) -> tuple[int, ...]:
+    """A round of several: each part of the belief is cut, the most telling position among them."""
+    chosen = [best]
+    mass, below = [], 0.0
+    for position in range(search.n + 1):
+        below += belief.shares[position]
+        mass.append(below)
+    for part in range(1, wanted + 1):
+        if len(chosen) == wanted:
+            break
+        goal = part / (wanted + 1)
+        near = min(worth, key=lambda position: (abs(mass[position] - goal), -worth[position]))
+        if near not in chosen:
+            chosen.append(near)
+    return tuple(sorted(chosen))

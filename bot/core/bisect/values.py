@@ -1,0 +1,124 @@
+"""What a bisection is asked, what it asks back and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Seen(StrEnum):
+    """What one run at one position showed."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    SKIP = "skip"  # does not build, or the run could not have shown anything: the position is not asked again
+    ABSENT = "absent"  # the test is not there yet
+    VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run at a position (0 the last known good, n the known bad); `value` and `host` in metric mode."""
+
+    position: int
+    seen: Seen
+    value: float = 0.0
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """How often a run lies: `false_fail` = P(fail | good), `false_pass` = P(pass | bad), both in 0..1."""
+
+    false_fail: float
+    false_pass: float
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A range to search: the culprit is one of 1..n, or none of them.
+
+    `suspects` are weights for 1..n, `never` positions that can't be culprits (documentation only), `absent_is_good`
+    that a test that is not there yet counts as passing: then the commit that adds a test that fails from birth is
+    found. `confidence` is the share of belief that an answer needs.
+    """
+
+    n: int
+    hint: Rates | None = None
+    suspects: Sequence[float] | None = None
+    never: frozenset[int] = frozenset()
+    absent_is_good: bool = True
+    max_runs: int = 200
+    parallel: int = 1
+    confidence: float = 0.99
+
+    def __post_init__(self) -> None:
+        if self.n < 1:
+            raise ValueError(f"a range holds at least one commit, not {self.n}")
+        if self.suspects is not None and len(self.suspects) != self.n:
+            raise ValueError(f"{len(self.suspects)} suspect weights for {self.n} commits; give one for each")
+        if not 0.5 < self.confidence < 1:
+            raise ValueError(f"confidence must lie between 0.5 and 1, not {self.confidence}")
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A metric's step to be found: relative size (0.03 = 3 %, negative where the value falls) and noise of runs.
+
+    `good` and `bad` are runs at 0 and n that are there already; `noise` the relative standard deviation of runs on one
+    host; `hosts` those that may be asked.
+    """
+
+    claimed: float
+    noise: float
+    good: Sequence[Run] = ()
+    bad: Sequence[Run] = ()
+    hosts: Sequence[str] = ()
+
+
+class Missing(StrEnum):
+    """Why a search ends without an answer: what would have to be there."""
+
+    GOOD_END = "the good end fails too: the culprit is older, or it is not the code"
+    GOOD_END_BUILDS = "the good end does not build"
+    BAD_END_BUILDS = "the bad end does not build"
+    RUNS = "more runs: the budget ended before the belief was strong enough"
+    SIGNAL = "a clearer signal: the step is too small for the noise"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Run these positions (one round, in parallel), on `host` where it matters."""
+
+    positions: tuple[int, ...]
+    why: str
+    host: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Culprit:
+    """The culprit is among `positions`: one, or several that no build can tell apart. `confidence` in 0..1."""
+
+    positions: tuple[int, ...]
+    confidence: float
+    rates: Rates | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NoCulprit:
+    """Nothing in the range did it: the bad end is as good as the good one."""
+
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Inconclusive:
+    """No answer that could be stood by; `best` are the positions believed in most, with `confidence`."""
+
+    missing: Missing
+    best: tuple[int, ...] = ()
+    confidence: float = 0.0
+
+
+Next = Ask | Culprit | NoCulprit | Inconclusive
