@@ -7,31 +7,31 @@ from bot.clients.store.models import Job
 from bot.context import Context
 from handlers.batches import see
 from handlers.cherry_pick import work_off
-from handlers.dashboard import dashboard, update_dashboard
-from handlers.fork import BrokenConfig, Fork, NotAFork, open_fork
+from handlers.dashboard import update_dashboard
+from handlers.fork import Fork, open_fork
 from handlers.landing import note_ends
+from handlers.planning import CannotPlan
 from handlers.plans import plan_now, stored_plan
 
 
 async def ingest(ctx: Context, job: Job) -> None:
     """Job `ingest`: look again at both sides. Safe to run at any time and any number of times."""
-    try:
-        fork = await open_fork(ctx, job.scope)
-    except NotAFork:
-        return
-    except BrokenConfig:
-        await dashboard(ctx, job)
-        return
+    fork = await open_fork(ctx, job.scope)
     before = await stored_plan(fork)
     # listed before the fetch: whatever had landed by then is in what is fetched
     seen = await see(fork)
     try:
         await _read(fork)
-    except FetchError as error:
+    except FetchError:
         await update_dashboard(fork, before)
-        raise error  # the job is tried again soon, and is parked for `graft doctor` to show if that does not help
+        raise  # the job is tried again soon, and is parked for `graft doctor` to show if that does not help
     seen = await note_ends(fork, seen, before)
-    plan = await plan_now(fork)
+    try:
+        plan = await plan_now(fork)
+    except CannotPlan as error:
+        await _failed(fork, str(error))
+        await update_dashboard(fork, before)
+        raise
     await work_off(fork, plan, seen)
     await fork.put_note("ingest", {"good_at": int(fork.now.timestamp()), "error": None})
     await update_dashboard(fork, plan)
@@ -45,10 +45,13 @@ async def _read(fork: Fork) -> None:
         side = f"{fork.config.upstream.repository}, branch {fork.config.upstream.branch}"
         await fork.fetch_upstream()
     except FetchError as error:
-        state = await fork.note("ingest") or {}
-        text = f"{side}: {_MEND.get(error.kind, '')}{error.stderr}"
-        await fork.put_note("ingest", {**state, "error": text, "failed_at": int(fork.now.timestamp())})
+        await _failed(fork, f"{side}: {_MEND.get(error.kind, '')}{error.stderr}")
         raise
+
+
+async def _failed(fork: Fork, why: str) -> None:
+    state = await fork.note("ingest") or {}
+    await fork.put_note("ingest", {**state, "error": why, "failed_at": int(fork.now.timestamp())})
 
 
 _MEND = {

@@ -16,6 +16,7 @@ from bot.core.render.pull import restate
 from bot.core.render.results import outcome_of
 from bot.core.render.text import code, line, plural, short
 from bot.core.types import Disposition, LedgerEntry, Level, Mode, Outcome, Plan
+from bot.core.upkeep import Deed, upkeep
 from handlers.asked import Asked, Executor
 from handlers.batches import add_to_note, batch_of, forget, load_batches, save_batch
 from handlers.cherry_pick import close_batch, rebuild
@@ -181,11 +182,17 @@ async def rebase(asked: Asked) -> Said:
         return asked.refused(why_not)
     await fork.fetch_fork()
     plan = await plan_now(fork)
-    why = f"{line(asked.author)} asked."
-    batch = replace(batch, paused=False)
-    after = await rebuild(fork, batch, plan, expected=pull.head.sha, why=why, body=pull.body)
+    mine = replace(batch, paused=False)
+    found = upkeep(batch=mine, head=pull.head.sha, ours=True, plan=plan, applies=False)
+    if found.deed is Deed.CLOSE and found.why is not None:
+        await close_batch(fork, found.batch, found.why, found.text, body=pull.body)
+        await fork.enqueue("ingest", "repository")
+        return asked.done(f"Closed instead:\n\n{found.text}")
+    why = f"{line(asked.author)} asked. {found.text}"
+    after = await rebuild(fork, found.batch, plan, expected=pull.head.sha, why=why, body=pull.body)
     if after.state is BatchState.CLOSED:
-        return asked.refused("None of its commits applies to the fork's tip any more: closed, they are planned again.")
+        await fork.enqueue("ingest", "repository")
+        return asked.done("None of its commits applies to the fork's tip any more: closed, they are planned again.")
     if after.base != plan.fork_tip:
         return asked.refused("The branch moved meanwhile, or GitHub refused the push: the dashboard says which.")
     return asked.done(f"Built anew on {short(after.base)}: {short(after.head)}.")

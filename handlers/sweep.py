@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from bot.clients.store.models import Job
 from bot.context import Context
+from handlers.alarm import watch
 from handlers.fork import open_fork
 from handlers.validate import offer, push_again
 
@@ -17,6 +18,7 @@ async def sweep(ctx: Context, job: Job) -> None:
     due = state.get("good_at", 0) + fork.config.ingest.every.total_seconds()
     if fork.now.timestamp() >= due:
         await fork.enqueue("ingest", "repository")
+    await watch(fork)
     for pull in await fork.github.pulls(state="open", base=fork.config.fork.branch):
         await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
     await fork.enqueue("validate_trunk", "trunk")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections import Counter
@@ -18,8 +19,9 @@ if TYPE_CHECKING:
     from bot.core.config import Config
     from bot.core.history import History
     from bot.core.types import Ledger
+    from bot.settings import Settings
 
-app = typer.Typer(no_args_is_help=True, help="Show or verify what became of each upstream commit.")
+app = typer.Typer(no_args_is_help=True, help="Show, verify or rebuild what became of each upstream commit.")
 
 Upstream = Annotated[Path, typer.Option(help="Clone of upstream: bare, or with a work tree.")]
 Fork = Annotated[Path, typer.Option(help="Clone of the fork.")]
@@ -30,6 +32,9 @@ ConfigFile = Annotated[
 ]
 Marker = Annotated[list[str] | None, typer.Option(help="A pattern by which older picks were recorded; may repeat.")]
 Now = Annotated[int | None, typer.Option(help="Time to tell ages by, in seconds since the epoch (default: now).")]
+Repository = Annotated[
+    str | None, typer.Option("--repository", "-r", help="One fork of this deployment, owner/name (default: all).")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the whole ledger as JSON.")]
 
 
@@ -60,8 +65,8 @@ def show(
 
 @app.command()
 def verify(
-    upstream: Upstream,
-    fork: Fork,
+    upstream: Annotated[Path | None, typer.Option(help="Clone of upstream: bare, or with a work tree.")] = None,
+    fork: Annotated[Path | None, typer.Option(help="Clone of the fork.")] = None,
     upstream_ref: UpstreamRef = None,
     fork_ref: ForkRef = None,
     config: ConfigFile = None,
@@ -69,9 +74,20 @@ def verify(
     against: Annotated[
         Path | None, typer.Option(help="An earlier `ledger show --json`: nothing in it may have been lost since.")
     ] = None,
+    repository: Repository = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print {problems} as JSON.")] = False,
 ) -> None:
-    """Look for what the history says that can't be right (exit 0 nothing, 1 found something, 2 could not run)."""
+    """Look for what the history says that can't be right (exit 0 nothing, 1 found something, 2 could not run).
+
+    Without --upstream and --fork: hold the store of this deployment (GRAFT_… as for `graft serve`) against git and
+    GitHub.
+    """
+    if upstream is None and fork is None:
+        _verify_store(repository, as_json)
+        return
+    if upstream is None or fork is None:
+        typer.echo("give both --upstream and --fork, or neither to verify this deployment's store", err=True)
+        raise typer.Exit(2)
     with _guard(), _opened(upstream, fork, upstream_ref, fork_ref) as pair:
         settings = _settings(pair, config, marker or [])
         ledger, history = _read(pair, settings, None)
@@ -83,6 +99,42 @@ def verify(
                 typer.echo(problem)
             typer.echo(f"{len(problems)} found in {len(ledger.entries)} upstream commits")
     raise typer.Exit(1 if problems else 0)
+
+
+@app.command()
+def rebuild(
+    repository: Repository = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print each fork's counts as JSON.")] = False,
+) -> None:
+    """Read batches, decisions and dispositions back from git and GitHub into the store (exit 0 done, 2 could not run).
+
+    Settings come from the environment, as for `graft serve`. What the store holds already is left alone.
+    """
+    from bot.cli import ledger_store
+
+    with _deployment() as (settings, log):
+        found = asyncio.run(ledger_store.rebuild(settings, log, repository))
+    if as_json:
+        typer.echo(json.dumps([{**asdict(one), "ledger": as_dict(one.ledger)} for one in found], indent=1))
+        return
+    for one in found:
+        typer.echo(f"{one.repository}: {one.batches} pull requests and {one.decisions} decisions read back")
+        _print(one.ledger)
+
+
+def _verify_store(repository: str | None, as_json: bool) -> None:
+    from bot.cli import ledger_store
+
+    with _deployment() as (settings, log):
+        problems = asyncio.run(ledger_store.compare(settings, log, repository))
+    if as_json:
+        typer.echo(json.dumps({"problems": [f"{name}: {text}" for name, found in problems.items() for text in found]}))
+    else:
+        for name, found in problems.items():
+            for text in found:
+                typer.echo(f"{name}: {text}")
+            typer.echo(f"{name}: {len(found)} found")
+    raise typer.Exit(1 if any(problems.values()) else 0)
 
 
 def as_dict(ledger: Ledger) -> dict[str, Any]:
@@ -105,6 +157,23 @@ def _guard() -> Iterator[None]:
         yield
     except (ValueError, CannotPlan, GitError, OSError) as error:
         typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+
+
+@contextmanager
+def _deployment() -> Iterator[tuple[Settings, Any]]:
+    from bot.clients.github import GitHubError
+    from bot.clients.store import StoreUnavailable
+    from bot.logs import configure
+    from bot.settings import Settings, SettingsError
+    from handlers.fork import BrokenConfig
+
+    try:
+        with _guard():
+            settings = Settings.load()
+            yield settings, configure(as_json=settings.log_json, verbose=False)
+    except (SettingsError, StoreUnavailable, GitHubError, BrokenConfig) as error:
+        typer.echo(f"graft ledger: {error}", err=True)
         raise typer.Exit(2) from None
 
 

@@ -21,6 +21,7 @@ from bot.app import create_app
 from bot.clients.store import JobState, Scope
 from bot.context import Context, open_context
 from bot.core.batches import Batch
+from bot.core.render.pull import read_batch
 from bot.core.types import LedgerEntry, Plan
 from bot.sandbox.driver import Sandbox
 from bot.sandbox.model import App
@@ -73,9 +74,9 @@ class Clone:
         self.git("commit", "-q", "--allow-empty", "-m", message, author=author)
         return self.git("rev-parse", "HEAD")
 
-    def get(self, url: str, branch: str) -> None:
-        """Stand on a branch as a server has it now."""
-        self.git("fetch", "-q", url, branch)
+    def get(self, source: Path | str, branch: str) -> None:
+        """Stand on a branch as another repository on this machine has it now."""
+        self.git("fetch", "-q", str(source), branch)
         self.git("checkout", "-q", "-B", branch, "FETCH_HEAD")
 
 
@@ -170,11 +171,11 @@ class Pair:
 
     def pull_with(self, sha: str, state: str | None = "open") -> Any:
         """The newest pull request whose batch carries an upstream commit."""
-        return [issue for issue in self.pulls(state) if sha in _block(issue.body)][-1]
+        return [issue for issue in self.pulls(state) if sha in _carried(issue.body)][-1]
 
     def carrying(self, sha: str, state: str | None = "open") -> list[int]:
         """The numbers of the pull requests whose batch carries an upstream commit."""
-        return [issue.number for issue in self.pulls(state) if sha in _block(issue.body)]
+        return [issue.number for issue in self.pulls(state) if sha in _carried(issue.body)]
 
     def comments(self, number: int) -> list[str]:
         return [comment.body for comment in self.repository.issues[number].comments]
@@ -208,10 +209,9 @@ class Pair:
         await self.settle()
 
 
-def _block(body: str) -> str:
-    """The machine-readable block of a body."""
-    _, found, block = body.partition("<!-- graft:batch ")
-    return block if found else ""
+def _carried(body: str) -> list[str]:
+    """The upstream commits that a pull request says it carries."""
+    return list((read_batch(body) or {}).get("commits", ()))
 
 
 Make = Callable[[Clone, Clone, dict[str, str]], None]

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from bot.core.batches import Batch, BatchState
 from bot.core.render.text import BODY_LIMIT, block, code, fit, line, marker, plural, short, table
 from bot.core.types import BatchKind, Mode, Plan
 
 DASHBOARD = "dashboard"
+ALARM = "alarm"
 TITLE = "Graft: what of upstream is in, what is open, what waits"
 _BOX = re.compile(r"^\s*[-*] \[[xX]\] .*<!-- graft:do ([a-z-]+)(?: ([0-9a-f]{40}))? -->\s*$", re.MULTILINE)
 
@@ -86,14 +87,16 @@ def _alarms(facts: DashboardFacts) -> list[str]:
         alarms.append(f"> ⛔ Halted by {line(facts.halted_by)}: nothing is written.")
     if facts.error:
         since = f"{facts.good_at:%Y-%m-%d %H:%M} UTC" if facts.good_at else "ever"
-        alarms.append(f"> ⚠️ Upstream could not be read; what stands here is from {since}. {line(facts.error, 300)}")
+        alarms.append(
+            f"> ⚠️ The last look at both sides failed; what stands here is from {since}. {line(facts.error, 300)}"
+        )
     alarms += [f"> ⚠️ {line(problem, 300)}" for problem in facts.blocked]
     return ["\n\n".join(alarms)] if alarms else []
 
 
 def _metrics(facts: DashboardFacts, plan: Plan) -> str:
     metrics, ledger = plan.ledger.metrics, plan.ledger
-    stale = metrics.stale_since or (int(facts.good_at.timestamp()) if facts.error and facts.good_at else None)
+    stale = _stale(facts, plan)
     note = f" (stale since {datetime.fromtimestamp(stale, UTC):%Y-%m-%d %H:%M} UTC)" if stale else ""
     rows = [
         ["**Days Behind Upstream**", f"**{metrics.days_behind:.1f}**{note}"],
@@ -104,6 +107,12 @@ def _metrics(facts: DashboardFacts, plan: Plan) -> str:
         ["mode", code(facts.mode.value)],
     ]
     return table(["", "now"], rows)
+
+
+def _stale(facts: DashboardFacts, plan: Plan) -> int | None:
+    """Since when (seconds since the epoch) the metrics are stale; None while they are not."""
+    failed = facts.error and facts.good_at
+    return plan.ledger.metrics.stale_since or (int(facts.good_at.timestamp()) if failed and facts.good_at else None)
 
 
 def _open(facts: DashboardFacts, plan: Plan) -> str:
@@ -206,4 +215,25 @@ def _machine(facts: DashboardFacts) -> dict[str, object]:
         "pin": ledger.pin,
         "frontier": ledger.frontier,
         "upstream": facts.plan.upstream_tip,
+        "stale_since": _stale(facts, facts.plan),
     }
+
+
+def alarm_title() -> str:
+    """The title of the alarm."""
+    return "Graft takes nothing in any more"
+
+
+def alarm_body(*, since: datetime | None, allowed: timedelta, error: str) -> str:
+    """The text of the alarm: since when, how long is allowed, and why."""
+    when = f"since {since:%Y-%m-%d %H:%M} UTC" if since else "ever since it was installed"
+    hours = allowed.total_seconds() / 3600
+    why = (
+        f"The last error: {line(error, 600)}"
+        if error
+        else "No error is noted: is a worker running? `graft doctor` tells."
+    )
+    return (
+        f"{marker(ALARM)}\nNothing was taken in {when}; `ingest.stale_after` allows {hours:g} hours. "
+        f"What the dashboard says is as old.\n\n{why}\n\nThis issue is closed by itself once it works again."
+    )

@@ -1,0 +1,106 @@
+"""Requests to GitHub for one batch from opening to landing, counted on the sandbox, by the commits that it carries.
+
+    python benchmarks/pull_requests.py [--sizes 1 5 25] [--json]
+
+Each size is a world of its own: one bundle of that many commits is opened, looked at again (nothing happened), and
+merged by a person. Counted is what Graft sends to the REST API, by phase; a 304 costs nothing of GitHub's limit and is
+counted apart. Exit 1 where a larger batch took more requests than the smallest.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import logging
+import sys
+import tempfile
+from collections import Counter
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent.parent))
+
+from tests.handlers.pair import CONFIG, FORK, Clone, Pair, pair
+
+PHASES = ("open", "look again", "land")
+
+
+@dataclass
+class Cost:
+    """What one batch of so many commits took, by phase: requests that count, and those answered by 304."""
+
+    commits: int
+    counted: dict[str, int] = field(default_factory=dict)
+    unchanged: dict[str, int] = field(default_factory=dict)
+    most: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def total(self) -> int:
+        """All that count."""
+        return sum(self.counted.values())
+
+
+async def measure(commits: int) -> Cost:
+    """Open, look again, land."""
+
+    def make(upstream: Clone, fork: Clone, shas: dict[str, str]) -> None:
+        for number in range(commits):
+            shas[str(number)] = upstream.commit(f"Add {number} (#{number + 1})", {f"f{number}.txt": f"{number}\n"})
+
+    cost = Cost(commits)
+    seen: Counter[str] = Counter()
+    config = CONFIG + f"ingest: {{bundle: {{max_commits: {commits}}}}}\n"
+    with tempfile.TemporaryDirectory() as folder:
+        async with pair(Path(folder), make=make, config=config) as p:
+            p.install()
+            await p.settle()
+            _take(p, cost, "open", seen)
+            await p.ingest()
+            _take(p, cost, "look again", seen)
+            (pull,) = p.pulls()
+            await p.sandbox.as_user("maria").merge_pull(FORK, pull.number, "squash")
+            p.sandbox.state.requests.pop()  # the person's own
+            await p.settle()
+            _take(p, cost, "land", seen)
+            if len((await p.plan()).ledger.entries) != commits or (await p.plan()).ledger.metrics.days_behind:
+                raise RuntimeError("the batch did not land")
+    cost.most = dict(seen.most_common(8))
+    return cost
+
+
+def _take(p: Pair, cost: Cost, phase: str, seen: Counter[str]) -> None:
+    sent = [one for one in p.sandbox.state.requests if "/access_tokens" not in one[1]]
+    p.sandbox.state.requests.clear()
+    cost.unchanged[phase] = sum(status == 304 for _, _, status in sent)
+    cost.counted[phase] = len(sent) - cost.unchanged[phase]
+    seen.update(f"{method} {path}" for method, path, status in sent if status != 304)
+
+
+def main() -> int:
+    """Measure and print; 1 where requests grow with the commits."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 5, 25])
+    parser.add_argument("--json", action="store_true")
+    given = parser.parse_args()
+    logging.disable(logging.WARNING)
+    costs = []
+    for size in given.sizes:
+        print(f"{size} commits …", file=sys.stderr)
+        costs.append(asyncio.run(measure(size)))
+    grows = any(cost.total > costs[0].total for cost in costs)
+    if given.json:
+        print(json.dumps({"costs": [asdict(cost) for cost in costs], "grows": grows}))
+        return int(grows)
+    print(f"{'commits':>8} " + " ".join(f"{phase:>18}" for phase in PHASES) + f" {'all':>6}")
+    for cost in costs:
+        cells = [f"{cost.counted[phase]} (+{cost.unchanged[phase]} × 304)" for phase in PHASES]
+        print(f"{cost.commits:>8} " + " ".join(f"{cell:>18}" for cell in cells) + f" {cost.total:>6}")
+    for request, count in costs[-1].most.items():
+        print(f"{count:>8} {request}")
+    print("Requests grow with the commits." if grows else "Requests do not grow with the commits.")
+    return int(grows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
