@@ -11,7 +11,8 @@ from typing import Any
 
 from bot.clients.github import Issue, NotFound
 from bot.clients.store.models import Breakage
-from bot.core.owners import People, Responsible, areas_of, mentionable, owners_of, responsible
+from bot.core.batches import key_of
+from bot.core.owners import People, Responsible, mentionable, owners_of, responsible
 from bot.core.render.breakage import (
     LABEL,
     STATE_LABELS,
@@ -21,7 +22,21 @@ from bot.core.render.breakage import (
     breakage_title,
 )
 from bot.core.render.text import code, line, short
-from bot.core.triage import Change, Finding, Hand, Known, State, Step, Suspect, Test, Trunk
+from bot.core.triage import (
+    Change,
+    Finding,
+    Hand,
+    Known,
+    Remembered,
+    State,
+    Step,
+    Suspect,
+    Test,
+    Trunk,
+    Verdict,
+    areas_of_cause,
+    suite_areas,
+)
 from handlers.fork import Fork
 from handlers.people import people
 from handlers.suspecting import suspects_of
@@ -54,19 +69,20 @@ class Desk:
                 self._labels.add(name)
 
 
-def known_of(row: Breakage) -> Known:
-    """What triage's core remembers of a stored breakage."""
-    data = row.data
-    return Known(
+async def remembered_of(desk: Desk, row: Breakage) -> Remembered:
+    """What triage's core needs of a stored breakage, with what a person did to its issue."""
+    data, state = row.data, State(row.state)
+    known = Known(
         signature=data["signature"],
         red=frozenset(Test(suite, test) for suite, test in data.get("red", [])),
         first_red=data.get("first_bad"),
         last_green=data.get("last_good") or data.get("after"),
-        flaky=row.state == State.FLAKY,
+        flaky=state is State.FLAKY,
     )
+    return Remembered(known, state, data.get("closed_at"), await _hand_of(desk, row))
 
 
-async def hand_of(desk: Desk, row: Breakage) -> Hand:
+async def _hand_of(desk: Desk, row: Breakage) -> Hand:
     """What a person did to the issue since Graft last wrote it."""
     if row.number is None:
         return Hand.NOTHING
@@ -85,21 +101,14 @@ async def hand_of(desk: Desk, row: Breakage) -> Hand:
 
 
 async def write(
-    desk: Desk,
-    *,
-    key: str,
-    row: Breakage | None,
-    finding: Finding,
-    step: Step,
-    trunk: Trunk,
-    masks: Sequence[Test],
-    numbers: Mapping[str, int],
-    behind: Sequence[int],
+    desk: Desk, verdict: Verdict, *, row: Breakage | None, trunk: Trunk, numbers: Mapping[str, int]
 ) -> Breakage:
-    """Bring issue and row to what was found; `numbers` are the issues of the breakages by signature."""
+    """Bring issue and row to the verdict; `numbers` are the issues of the breakages by signature."""
+    finding, step = verdict.finding, verdict.step
     assert step.state is not None
     fork, old = desk.fork, dict(row.data) if row else {}
-    data = await _data(desk, old, finding, trunk, masks, behind)
+    behind = sorted(numbers[other] for other in verdict.behind if other in numbers)
+    data = await _data(desk, old, finding, trunk, verdict.masks, behind)
     data["told"], data["told_at"] = old.get("told"), old.get("told_at")
     if step.change in (Change.OPENED, Change.REOPENED):
         data |= {"opened_at": fork.now.isoformat(), "reminded": None, "escalated": None, "closed_at": None}
@@ -107,7 +116,7 @@ async def write(
     if step.change in (Change.FIXED, Change.CLOSED_BY_HAND):
         data["closed_at"] = finding.ended or finding.last_red
     fresh = Breakage(
-        key=key,
+        key=row.key if row else key_of(fork.name, finding.signature),
         repository=fork.name,
         installation=fork.scope.installation,
         state=step.state.value,
@@ -151,7 +160,8 @@ async def _data(
     mine = [run for run in runs if any(failure.signature == finding.signature for failure in run.failures)]
     main = max(suites, key=lambda suite: len(suites[suite]))
     files = {failure.file or failure.test.split("::", 1)[0] for failure in failures.values()}
-    areas = old.get("areas") or _areas(desk.fork, suites, files)
+    config = desk.fork.config
+    areas = old.get("areas") or list(areas_of_cause(config, suites=suites, files=files))
     data = {
         **old,
         "signature": finding.signature,
@@ -162,7 +172,7 @@ async def _data(
         "level": mine[0].level.value if mine else old.get("level", "l1"),
         "area": areas[0] if areas else None,
         "areas": areas,
-        "suite_areas": [area for suite in suites if (area := _area_of_suite(desk.fork, suite))],
+        "suite_areas": list(suite_areas(config, suites)),
         "title": newest.title if newest else old.get("title", finding.signature),
         "message": newest.message if newest else old.get("message", ""),
         "repeat": mine[0].repeat if mine else old.get("repeat", ""),
@@ -179,22 +189,6 @@ async def _data(
         data |= {"span": span, "suspects": [asdict(one) for one in suspects[:20]], "candidates": count}
         data["ruled_out"] = count - len(suspects) if count <= 200 else 0
     return data
-
-
-def _areas(fork: Fork, suites: Mapping[str, Sequence[str]], files: set[str]) -> list[str]:
-    """The area of the tests' own files where all of them lie in one, else that of their suites."""
-    by_path = [areas_of([file], fork.config) for file in files]
-    if by_path and all(by_path):
-        found = list(dict.fromkeys(areas[0] for areas in by_path))
-        if len(found) == 1:
-            return found
-    return list(dict.fromkeys(area for suite in suites if (area := _area_of_suite(fork, suite))))
-
-
-def _area_of_suite(fork: Fork, name: str) -> str | None:
-    validation = fork.config.validation
-    suites = (*validation.l1, *validation.l2, *validation.l3)
-    return next((suite.area for suite in suites if suite.suite == name and suite.area), None)
 
 
 async def _owners(desk: Desk, data: Mapping[str, Any]) -> Responsible:

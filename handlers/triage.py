@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import datetime, timedelta
 
 from bot.clients.github import Issue
 from bot.clients.store.models import Breakage, Job, Run
 from bot.context import Context
-from bot.core.batches import key_of
 from bot.core.render.breakage import LABEL
-from bot.core.triage import Finding, Hand, State, Trunk, find, masked, step, stood_behind
+from bot.core.triage import Trunk, survey
 from bot.core.types import Level, Mode, Outcome
-from handlers.breakages import Desk, hand_of, known_of, write
+from handlers.breakages import Desk, remembered_of, write
 from handlers.fork import Fork, open_fork
 from handlers.results import suite_states, write_check
 from handlers.trunk import read_trunk
@@ -39,6 +39,7 @@ async def triage(ctx: Context, job: Job) -> None:
     await _note_green(fork, trunk, runs)
     await _note_infra(fork, trunk, runs)
     await fork.enqueue("dashboard", "repository")
+    await fork.enqueue("gate_all", "repository")  # red or mended, or measured: trunk is what every gate looks at
     if more:
         await fork.enqueue("triage", "trunk", dict(job.payload))
 
@@ -63,41 +64,19 @@ async def _breakages(fork: Fork, trunk: Trunk) -> bool:
     """Bring every breakage to what trunk says; True where issues are left to be opened."""
     rows = {row.data["signature"]: row for row in await _rows(fork)}
     desk = Desk(fork, await _open_issues(fork, rows), silent=fork.config.mode is Mode.OBSERVE)
-    findings: dict[str, Finding] = {}
-    for signature in dict.fromkeys([*trunk.signatures, *(s for s, row in rows.items() if State(row.state).alive)]):
-        row = rows.get(signature)
-        findings[signature] = find(trunk, signature, known_of(row) if row else None)
-    hidden = masked(trunk, findings.values())
+    remembered = {signature: await remembered_of(desk, row) for signature, row in rows.items()}
     numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
-    opened, left = 0, False
-    order = sorted(findings.values(), key=lambda f: (trunk.at.get(f.first_red or "", -1), f.signature))
-    for finding in order:
-        row = rows.get(finding.signature)
-        hand = await hand_of(desk, row) if row else Hand.NOTHING
-        before = State(row.state) if row else None
-        took = step(before=before, finding=finding, hand=hand, newer_red=_newer(trunk, finding, row))
-        if took.state is None or (row and took.state is before and not took.state.alive):
-            continue
+    opened = 0
+    for verdict in await asyncio.to_thread(survey, trunk, remembered):
+        row = rows.get(verdict.finding.signature)
         if row is None:
-            if opened >= NEW_ISSUES:
-                left = True
-                continue
             opened += 1
-        behind = [numbers[s] for s in stood_behind(trunk, finding) if s in numbers]
-        written = await write(
-            desk,
-            key=row.key if row else key_of(fork.name, finding.signature),
-            row=row,
-            finding=finding,
-            step=took,
-            trunk=trunk,
-            masks=hidden.get(finding.signature, ()),
-            numbers=numbers,
-            behind=sorted(behind),
-        )
+            if opened > NEW_ISSUES:
+                continue
+        written = await write(desk, verdict, row=row, trunk=trunk, numbers=numbers)
         if written.number is not None:
-            numbers[finding.signature] = written.number
-    return left
+            numbers[verdict.finding.signature] = written.number
+    return opened > NEW_ISSUES
 
 
 async def _rows(fork: Fork) -> list[Breakage]:
@@ -109,14 +88,6 @@ async def _open_issues(fork: Fork, rows: dict[str, Breakage]) -> dict[int, Issue
     if not rows:
         return {}
     return {issue.number: issue for issue in await fork.github.issues((LABEL,))}
-
-
-def _newer(trunk: Trunk, finding: Finding, row: Breakage | None) -> bool:
-    """Whether the cause was seen at a newer commit than the one at which it was last called over."""
-    closed = row.data.get("closed_at") if row else None
-    if closed is None or closed not in trunk.at or finding.last_red is None:
-        return True
-    return trunk.at[finding.last_red] > trunk.at[closed]
 
 
 async def _note_green(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:

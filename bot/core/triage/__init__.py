@@ -5,6 +5,7 @@ from bot.core.triage.lifecycle import Change, Hand, State, Step, step
 from bot.core.triage.masking import masked, stood_behind
 from bot.core.triage.runs import Digest, Failure, digest, omitted_signature, suite_test
 from bot.core.triage.signals import Look, Test, Trunk, Word
+from bot.core.triage.survey import Remembered, Verdict, areas_of_cause, suite_areas, survey
 from bot.core.triage.suspects import (
     Candidate,
     Suspect,
@@ -26,13 +27,16 @@ __all__ = [
     "Kind",
     "Known",
     "Look",
+    "Remembered",
     "State",
     "Step",
     "Stretch",
     "Suspect",
     "Test",
     "Trunk",
+    "Verdict",
     "Word",
+    "areas_of_cause",
     "cannot_break",
     "changed_words",
     "digest",
@@ -44,6 +48,8 @@ __all__ = [
     "rank",
     "step",
     "stood_behind",
+    "suite_areas",
     "suite_test",
+    "survey",
     "words_of",
 ]

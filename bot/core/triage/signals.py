@@ -50,6 +50,8 @@ class Trunk:
         self._suites: dict[str, dict[int, list[Digest]]] = {}
         self._failures: dict[str, dict[Test, Failure]] = {}
         self._failed: dict[str, dict[int, dict[str, set[str]]]] = {}
+        self._looks: dict[Test, tuple[Look, ...]] = {}
+        self._judged: dict[str, tuple[int, ...]] = {}
         self.digests: list[Digest] = []
         for one in digests:
             at = self.at.get(one.sha)
@@ -82,16 +84,17 @@ class Trunk:
 
     def judged(self, suite: str) -> tuple[int, ...]:
         """The commits at which a run of the suite proves something, oldest first."""
-        return tuple(sorted(at for at, runs in self._suites.get(suite, {}).items() if any(run.judged for run in runs)))
+        if suite not in self._judged:
+            runs = self._suites.get(suite, {}).items()
+            self._judged[suite] = tuple(sorted(at for at, those in runs if any(run.judged for run in those)))
+        return self._judged[suite]
 
     def looks(self, test: Test) -> tuple[Look, ...]:
         """The test's history, oldest first, without the commits of which nothing is known."""
-        found = []
-        for at in self.judged(test.suite):
-            look = self.look(test, at)
-            if look.word is not Word.UNKNOWN:
-                found.append(look)
-        return tuple(found)
+        if test not in self._looks:
+            looks = (self.look(test, at) for at in self.judged(test.suite))
+            self._looks[test] = tuple(look for look in looks if look.word is not Word.UNKNOWN)
+        return self._looks[test]
 
     def look(self, test: Test, at: int) -> Look:
         """The test at one commit."""
