@@ -22,7 +22,6 @@ from bot.core.render.breakage import LABEL as BREAKAGE_LABEL
 from bot.core.resolution import FindingKind
 from bot.core.types import BatchKind, Level
 from handlers.batches import BRANCHES, batch_of
-from handlers.failing import suite_results
 from handlers.fork import FORK, Fork
 from handlers.reading import blobs_of
 from handlers.resolving import findings, marked_files
@@ -41,8 +40,7 @@ async def gate_facts(fork: Fork, pull: Pull) -> GateFacts:
     head = pull.head.sha
     reviews = await fork.github.reviews(pull.number)
     batch = await batch_of(fork, pull.number)
-    runs = await fork.ctx.store.runs(fork.name, number=pull.number)
-    signed = await given(fork, pull, runs=runs, also=[review.user.login for review in reviews])
+    signed = await given(fork, pull, also=[review.user.login for review in reviews])
     halted = await fork.halted()
     marked, left = await _resolution(fork, pull, batch, reviews, signed.people)
     files = await _files(fork, pull)
@@ -64,7 +62,7 @@ async def gate_facts(fork: Fork, pull: Pull) -> GateFacts:
             conflict_markers=marked,
             open_findings=left,
         ),
-        results=await suite_results(fork, [run for run in runs if run.sha == head]),
+        results=signed.heard.results,
         sign_offs=signed.sign_offs,
         waivers=signed.waivers,
         file_waivers=signed.filed,

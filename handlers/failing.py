@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from bot.clients.store.models import Run
 from bot.clients.store.models import RunState as Row
@@ -24,10 +25,31 @@ async def suite_results(fork: Fork, runs: Sequence[Run]) -> tuple[SuiteResult, .
     return tuple([await _result(fork, key[0], run) for key, run in latest(list(runs)).items()])
 
 
-async def failures_of_runs(fork: Fork, number: int, sha: str) -> tuple[Failure, ...]:
-    """All that did not pass in the newest runs of a pull request at a commit."""
-    runs = await fork.ctx.store.runs(fork.name, sha, number=number)
-    return tuple(failure for result in await suite_results(fork, runs) for failure in result.failures)
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What the newest runs at a commit reported: by suite, what did not pass, what passed (named as failures are)."""
+
+    results: tuple[SuiteResult, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    passed: tuple[Failure, ...] = ()
+
+
+async def heard(fork: Fork, runs: Sequence[Run]) -> Heard:
+    """What is known of a commit by its runs, newest first, and of L3 by hand: those metrics nobody has measured yet."""
+    results = await suite_results(fork, runs)
+    by_hand = [
+        Failure(Level.L3, suite.suite, Outcome.OMITTED, metric=metric)
+        for suite in fork.config.validation.l3
+        if suite.manual
+        for metric in suite.metrics
+    ]
+    passed = [
+        Failure(level, run.suite, Outcome.PASSED, test=test.id)
+        for (level, _), run in latest(list(runs)).items()
+        for test in (Report.model_validate(run.report).tests if run.report else ())
+        if test.outcome.proves
+    ]
+    return Heard(results, (*(f for result in results for f in result.failures), *by_hand), tuple(passed))
 
 
 async def baselines(fork: Fork) -> dict[str, float]:

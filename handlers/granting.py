@@ -8,14 +8,9 @@ from __future__ import annotations
 from bot.core.command import values as v
 from bot.core.render.answers import Said
 from bot.core.render.text import code, line, short
-from bot.core.types import Level, Outcome
-from bot.core.validation import Report
-from bot.core.waivers import Failure, WaiverState, scope_problem
+from bot.core.waivers import WaiverState, scope_problem
 from handlers.asked import Asked
-from handlers.failing import failures_of_runs
-from handlers.fork import Fork
 from handlers.signing import given
-from handlers.validate import latest
 
 
 async def signoff(asked: Asked) -> Said:
@@ -57,12 +52,11 @@ async def waive(asked: Asked) -> Said:
     """`/waive`: whether it holds, and what it must match."""
     args, fork, pull = asked.command.args, asked.fork, asked.pull
     assert isinstance(args, v.Waive) and pull is not None
-    failures = await failures_of_runs(fork, pull.number, pull.head.sha)
-    known = await _passed(fork, pull.number, pull.head.sha)
-    problem = scope_problem(args.scope, failures=failures, config=fork.config, known=known)
+    found = await given(fork, pull)
+    problem = scope_problem(args.scope, config=fork.config, failures=found.heard.failures, known=found.heard.passed)
     if problem:
         return asked.refused(line(problem, 400))
-    judged = (await given(fork, pull)).waivers
+    judged = found.waivers
     mine = [
         one
         for one in judged
@@ -81,16 +75,3 @@ async def waive(asked: Asked) -> Said:
         f"Waived until the end of {best.waiver.until.isoformat()} (UTC) by {by}: {code(args.scope)}. "
         f"{line(best.text, 300)}"
     )
-
-
-async def _passed(fork: Fork, number: int, sha: str) -> list[Failure]:
-    """What passed in the newest runs at a commit, named as failures are: a waiver must not cover all of it."""
-    found = []
-    for (level, suite), run in latest(await fork.ctx.store.runs(fork.name, sha, number=number)).items():
-        report = Report.model_validate(run.report) if run.report else None
-        found += [
-            Failure(Level(level), suite, Outcome.PASSED, test=test.id)
-            for test in (report.tests if report else ())
-            if test.outcome.proves
-        ]
-    return found

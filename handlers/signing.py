@@ -8,14 +8,13 @@ from dataclasses import dataclass
 
 from bot.clients.git import FetchError, GitError
 from bot.clients.github import Pull
-from bot.clients.store.models import Run
 from bot.core.command import Command, parse
 from bot.core.comments import CommentFact
 from bot.core.owners import People
 from bot.core.signoff import Change, Fingerprint, SignOff, fingerprint, sign_offs
-from bot.core.waivers import JudgedWaiver, from_comments
+from bot.core.waivers import JudgedWaiver, from_comments, narrow
 from handlers.comments import comment_facts
-from handlers.failing import baselines
+from handlers.failing import Heard, baselines, heard
 from handlers.fork import Fork
 from handlers.people import people
 from handlers.waivers import file_waivers
@@ -25,7 +24,7 @@ from handlers.waivers import file_waivers
 class Given:
     """All that people gave in a pull request's comments, each standing or void with the reason.
 
-    `filed` None: the fork's file of waivers can't be read.
+    `filed` None: the fork's file of waivers can't be read. `heard` is what the runs at the head reported.
     """
 
     comments: tuple[CommentFact, ...]
@@ -33,18 +32,21 @@ class Given:
     sign_offs: tuple[SignOff, ...]
     waivers: tuple[JudgedWaiver, ...]
     filed: tuple[JudgedWaiver, ...] | None
+    heard: Heard
 
 
-async def given(fork: Fork, pull: Pull, *, runs: Sequence[Run] = (), also: Sequence[str] = ()) -> Given:
+async def given(fork: Fork, pull: Pull, *, also: Sequence[str] = ()) -> Given:
     """What stands of the comments on the pull request's head as all is now; `also` names more people to ask about."""
     comments = await comment_facts(fork, pull.number)
     speakers = [c.author for c in comments if parse(c.body)] + [pull.user.login, *also]
     filed = await file_waivers(fork)
     who = await people(fork, speakers, waivers=filed or ())
-    waivers = from_comments(
+    runs = await fork.ctx.store.runs(fork.name, number=pull.number)
+    told = await heard(fork, [run for run in runs if run.sha == pull.head.sha])
+    judged = from_comments(
         comments=comments, people=who, head=pull.head.sha, pull=pull.number, config=fork.config, now=fork.now
     )
-    runs = runs or await fork.ctx.store.runs(fork.name, number=pull.number)
+    waivers = tuple(narrow(one, config=fork.config, failures=told.failures, known=told.passed) for one in judged)
     signed = sign_offs(
         config=fork.config,
         comments=comments,
@@ -56,7 +58,7 @@ async def given(fork: Fork, pull: Pull, *, runs: Sequence[Run] = (), also: Seque
         baselines=await baselines(fork),
         waivers=(*waivers, *(filed or ())),
     )
-    return Given(tuple(comments), who, signed, waivers, filed)
+    return Given(tuple(comments), who, signed, waivers, filed, told)
 
 
 async def _fingerprints(fork: Fork, pull: Pull, comments: Sequence[CommentFact]) -> dict[str, Fingerprint]:

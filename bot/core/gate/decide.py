@@ -23,7 +23,7 @@ from bot.core.gate.facts import (
 from bot.core.gate.levels import bystander, level_reason, node
 from bot.core.gate.required import Required, required
 from bot.core.owners import People, areas_of, owners_of, plain
-from bot.core.signoff import declared
+from bot.core.signoff import SignOff, declared
 from bot.core.types import Decision, Level
 from bot.core.waivers import JudgedWaiver, WaiverState
 
@@ -171,12 +171,16 @@ def _sign_off(config: Config, facts: GateFacts, area: str, why: str) -> GateReas
     if standing:
         return GateReason(_CODES.SIGNOFF, area, Decision.ALLOW, f"{area}: signed off by {', '.join(standing)}", owners)
     metrics = "".join(f" {metric}=…" for metric in dict.fromkeys(metric for _, metric in declared(area, config)))
-    void = sorted({f"{sign_off.by}: {sign_off.text}" for sign_off in given})
+    void = dict.fromkeys(f"{sign_off.by}: {sign_off.text}" for sign_off in sorted(given, key=_newest))
     was = f" ({'; '.join(void)})" if void else ""
     text = f"{area}: not signed off, required by {why}{was}"
     if not owners:
         text = f"{area}: nobody can sign off, it has no owner in .github/graft.yml and there is no default_owner"
     return GateReason(_CODES.SIGNOFF, area, Decision.BLOCK, text, owners, f"/signoff l3 {area}{metrics}")
+
+
+def _newest(sign_off: SignOff) -> tuple[int, str, str]:
+    return -sign_off.comment_id, sign_off.by, sign_off.text
 
 
 def _reviews(config: Config, facts: GateFacts, needs: Required) -> list[GateReason]:

@@ -31,7 +31,7 @@ def _missing(result: GateResult) -> str:
     rows = [
         [
             _SIGN[leaf.decision],
-            line(leaf.text, 240),
+            line(leaf.text, 500),
             ", ".join(code(who) for who in leaf.who[:6]) or "–",
             code(leaf.command) if leaf.command else "–",
         ]
@@ -42,7 +42,7 @@ def _missing(result: GateResult) -> str:
 
 
 def _tree(node: GateReason, depth: int) -> str:
-    lines = [f"{'  ' * depth}- {_SIGN[node.decision]} {line(node.text, 240)}"]
+    lines = [f"{'  ' * depth}- {_SIGN[node.decision]} {line(node.text, 500)}"]
     lines += [_tree(child, depth + 1) for child in node.children[:40]]
     if len(node.children) > 40:
         lines.append(f"{'  ' * (depth + 1)}- … {len(node.children) - 40} more")

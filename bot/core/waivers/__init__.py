@@ -17,6 +17,7 @@ from bot.core.waivers.judge import (
     from_comments,
     judge,
     kind_of,
+    narrow,
     scope_problem,
 )
 
@@ -36,6 +37,7 @@ __all__ = [
     "from_comments",
     "judge",
     "kind_of",
+    "narrow",
     "read_file",
     "scope_problem",
     "write_file",

@@ -7,7 +7,7 @@ the end of the UTC day that it names, and is never renewed in silence.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
 from enum import StrEnum
 
@@ -68,6 +68,7 @@ class WaiverState(StrEnum):
     REVOKED = "revoked"
     OTHER_COMMIT = "other_commit"
     TOO_LONG = "too_long"
+    TOO_WIDE = "too_wide"
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +257,19 @@ def scope_problem(
     if kind is ScopeKind.TEST and len(hit) > TOO_MANY:
         return f"{scope!r} is too much: it names {len(hit)} failures, at most {TOO_MANY} go by one waiver"
     return None
+
+
+def narrow(
+    judged: JudgedWaiver, *, config: Config, failures: Sequence[Failure], known: Sequence[Failure] = ()
+) -> JudgedWaiver:
+    """The waiver of a comment as it counts beside what failed: one that names more than it must does not hold.
+
+    It may name nothing (yet): that exempts nothing. What the fork's file holds was looked at by its reviewers.
+    """
+    if not judged.holds or judged.waiver.head is None or not any(judged.waiver.covers(f) for f in failures):
+        return judged
+    problem = scope_problem(judged.waiver.scope, config=config, failures=failures, known=known)
+    return judged if problem is None else replace(judged, state=WaiverState.TOO_WIDE, text=problem)
 
 
 def _names(failures: Sequence[Failure]) -> str:
