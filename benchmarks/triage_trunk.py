@@ -3,8 +3,8 @@
     python benchmarks/triage_trunk.py [--commits 500] [--seed 1] [--late 0.15] [--json]
 
 Every report goes through the same pure core as the bot's: signature, digest, survey, suspects. Reports come late and
-out of order. Prints what was planted, what was found, and how long one look takes; exit status 1 where a planted cause has
-not exactly one breakage with its area and owner, or a breakage has no planted cause.
+out of order. Prints what was planted, what was found, and how long one look takes; exit status 1 where a planted cause
+has not exactly one breakage with its area and owner, or a breakage has no planted cause.
 """
 
 from __future__ import annotations

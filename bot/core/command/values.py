@@ -120,14 +120,6 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
-class Bisect:
-    """Find the commit that broke a suite, a test or a metric; `stop` ends a search (`target` None: all here)."""
-
-    target: str | None
-    stop: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class OkToTest:
     """Let the code of this pull request, at the commit known when the comment came, run on the runners."""
 
@@ -141,7 +133,7 @@ class Help:
 
 Arguments = (
     Validate | Signoff | Unsign | Waive | Defer | WontPort | Skip | Pick | Retry | Rebase | Rollback | Explain | Split
-    | Bisect | OkToTest | Help
+    | OkToTest | Help
 )  # fmt: skip
 
 
