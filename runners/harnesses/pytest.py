@@ -46,7 +46,7 @@ class Pytest:
         tests = list(merge([*seen.results(), *_only_bad_in_junit(seen, junit)]))
         if canary != CANARY:
             tests = [test for test in tests if not is_canary(test.id, CANARY)]
-        stopped = interruption(ended)
+        stopped = interruption(ended) or _unfinished(seen, ended)
         running = seen.running
         if stopped is not None:
             outcome, reason = stopped
@@ -88,9 +88,9 @@ class _Seen:
         name = str(event.get("id", ""))
         match event.get("event"):
             case "session":
-                self.session = True
+                self.session, self.ended = True, None  # a script may start pytest more than once
             case "collected":
-                self.collected = [str(test) for test in event.get("ids", ())]
+                self.collected = list(dict.fromkeys([*self.collected, *(str(test) for test in event.get("ids", ()))]))
             case "start":
                 self.running = name
             case "finish":
@@ -158,6 +158,13 @@ def _only_bad_in_junit(seen: _Seen, junit: list[ParsedTest]) -> list[ParsedTest]
         for test in junit
         if test.outcome.bad and key(test.id) not in known and test.id not in modules and not test.id.endswith(CANARY)
     ]
+
+
+def _unfinished(seen: _Seen, ended: Ended) -> tuple[Outcome, str] | None:
+    """Its session began and has no end: something ended the process from within, whatever status it left."""
+    if not ended.started or not seen.session or seen.ended is not None:
+        return None
+    return Outcome.FAILED, f"the process ended with exit status {ended.exit_code} before its session did"
 
 
 def _by_status(seen: _Seen, ended: Ended) -> tuple[Outcome, str]:
