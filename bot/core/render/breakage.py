@@ -114,6 +114,8 @@ def breakage_body(facts: BreakageFacts, old: str = "") -> str:
 
 
 def _wrapped(name: str, text: str) -> str:
+    if name != "data":  # a test's output must end no section and stand for no issue
+        text = text.replace("<!-- graft:", "<!-- graft :")
     return f"<!-- graft:section {name} -->\n{text or '_–_'}\n<!-- graft:end {name} -->"
 
 
@@ -180,7 +182,8 @@ def _fails(facts: BreakageFacts) -> str:
         names = fence("\n".join(tests[:_MOST_TESTS]))
         more = f"\n\n… and {len(tests) - _MOST_TESTS} more." if len(tests) > _MOST_TESTS else ""
         heads = f"{len(tests)} tests of {suite}"
-        parts.append(names if len(tests) <= 5 else details(heads, names + more))
+        few = names if len(facts.suites or ()) < 2 else f"{code(suite)}:\n\n{names}"
+        parts.append(few if len(tests) <= 5 else details(heads, names + more))
     if facts.passing:
         parts.append(_listed(f"{plural(len(facts.passing), 'test')} passed since", facts.passing))
     if facts.unseen:
@@ -227,6 +230,8 @@ def _suspects(facts: BreakageFacts) -> str:
     for one in facts.suspects[:3]:
         if one.carries:
             names = fence("\n".join(one.carries[:100]))
+            if one.number:
+                text += f"\n\n`/rollback` on #{one.number} takes {short(one.sha)} back as a whole."
             text += "\n\n" + details(f"The {len(one.carries)} upstream commits that {one.sha[:10]} takes in", names)
     return head + text
 

@@ -50,7 +50,7 @@ def digest_section(*, rows: Sequence[DigestRow], infra: Sequence[InfraNote], now
         text += f", {spoilt} of them prove nothing" if spoilt else ""
         parts.append(f"{text}; the last: {code(infra[-1].suite)}, {line(infra[-1].why, 160)}.")
     if put_by and parts:
-        parts.append(f"Put by by people: {_numbers(put_by)}.")
+        parts.append(f"Closed by people without a fix: {_numbers(put_by)}.")
     return f"### Trunk on {today:%Y-%m-%d}\n\n" + "\n\n".join(parts) if parts else ""
 
 
