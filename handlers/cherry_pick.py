@@ -114,12 +114,13 @@ async def look_after(fork: Fork, batch: Batch, pull: Pull, plan: Plan, *, writes
     was = batch
     batch = replace(batch, state=state_of(pull), closed_why=None)
     head = pull.head.sha
-    built = None if head == batch.head else await _rebuilt_there(fork, batch, head, plan)
+    known = head == batch.head or batch.paused
+    built = None if known else await _rebuilt_there(fork, batch, head, plan)
     if built is not None:  # moved by Graft itself, and not noted before it was stopped
         batch = replace(batch, head=head, base=built.base, commits=built.picked, paused=False)
     ours = head == batch.head
-    known = batch.base == plan.fork_tip or not ours
-    applies = known or await asyncio.to_thread(merges_cleanly, fork.git, head=head, base=plan.fork_tip)
+    applies = batch.base == plan.fork_tip or not ours
+    applies = applies or await asyncio.to_thread(merges_cleanly, fork.git, head=head, base=plan.fork_tip)
     found = upkeep(batch=batch, head=head, ours=ours, plan=plan, applies=applies)
     if not writes or found.deed is Deed.KEEP:
         return batch if batch == was else await _keep(fork, batch)

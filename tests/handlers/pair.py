@@ -100,17 +100,18 @@ class Pair:
     fork: Clone
     shas: dict[str, str] = field(default_factory=dict)
     installation: int = 0
+    fork_name: str = FORK
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.installation, FORK)
+        return Scope(self.installation, self.fork_name)
 
     @property
     def repository(self) -> Any:
-        return self.sandbox.state.known_repository(FORK)
+        return self.sandbox.state.known_repository(self.fork_name)
 
     def install(self) -> None:
-        self.installation = self.sandbox.install(self.app, [FORK])
+        self.installation = self.sandbox.install(self.app, [self.fork_name])
 
     def upstream_commits(self, role: str, message: str, files: Files) -> str:
         """A new commit on upstream's main branch."""
@@ -122,14 +123,14 @@ class Pair:
         """A person's commit on the fork's main branch."""
         self.fork.get(str(self.repository.path), "main")
         sha = self.fork.commit(message, files, author=f"{login} <{login}@acme.example>")
-        self.sandbox.push_ref(FORK, "main", source=self.fork.path, login=login)
+        self.sandbox.push_ref(self.fork_name, "main", source=self.fork.path, login=login)
         return sha
 
     def person_pushes(self, branch: str, message: str, files: Files, *, login: str = "walter") -> str:
         """A person's commit on top of any branch of the fork."""
         self.fork.get(str(self.repository.path), branch)
         sha = self.fork.commit(message, files, author=f"{login} <{login}@acme.example>")
-        self.sandbox.push_ref(FORK, branch, source=self.fork.path, login=login)
+        self.sandbox.push_ref(self.fork_name, branch, source=self.fork.path, login=login)
         return sha
 
     async def settle(self, rounds: int = 60) -> None:
@@ -150,7 +151,9 @@ class Pair:
 
     async def ask(self, kind: str, key: str = "repository", payload: dict[str, Any] | None = None) -> None:
         store, now = self.context.store, self.context.now()
-        await store.enqueue(kind, key, payload or {}, installation=self.installation, repository=FORK, now=now)
+        await store.enqueue(
+            kind, key, payload or {}, installation=self.installation, repository=self.fork_name, now=now
+        )
 
     async def failures(self) -> list[str]:
         """What went wrong, of all jobs that are not done."""
@@ -159,7 +162,7 @@ class Pair:
 
     async def says(self, login: str, number: int, text: str) -> str:
         """A person's comment; gives Graft's answer to it once all is settled."""
-        comment = await self.sandbox.as_user(login).comment(FORK, number, text)
+        comment = await self.sandbox.as_user(login).comment(self.fork_name, number, text)
         await self.settle()
         answers = [body for body in self.comments(number) if f"answer-to {comment['id']} " in body]
         assert len(answers) == 1, f"{text!r} got {len(answers)} answers"
@@ -205,7 +208,7 @@ class Pair:
         return next(entry for entry in (await self.plan()).ledger.entries if entry.sha == sha)
 
     async def merge(self, number: int, method: str = "merge", *, login: str = "maria") -> None:
-        await self.sandbox.as_user(login).merge_pull(FORK, number, method)
+        await self.sandbox.as_user(login).merge_pull(self.fork_name, number, method)
         await self.settle()
 
 

@@ -46,7 +46,7 @@ async def live(p: Pair) -> None:
     await p.settle()
     await p.sandbox.as_user("walter").close(FORK, p.carrying(p.shas["c3"])[0])
     await p.says("walter", p.carrying(p.shas["c5"])[0], f'/defer {p.shas["c5"][:10]} reason="later" owner=@maria')
-    await p.says("walter", p.carrying(p.shas["clash"])[0], f'/wont-port {p.shas["clash"][:10]} reason="ours"')
+    await p.says("maria", p.carrying(p.shas["clash"])[0], f'/wont-port {p.shas["clash"][:10]} reason="ours"')
     await p.says("walter", p.carrying(p.shas["c7"])[0], "/split")
     p.person_pushes(p.pull_with(p.shas["c6"]).pull.head_ref, "A person's", {"f6.txt": "six\n"})
     await p.settle()

@@ -54,8 +54,9 @@ async def test_observe_writes_nothing_but_the_dashboard_and_propose_opens_drafts
         p.fork_commits("Observe", {".github/graft.yml": CONFIG.replace("act", "observe") + RISK, "one.txt": "x\n"})
         await p.settle()
         assert [pull.state for pull in p.pulls(None)] == ["open"] * 3
-        assert not any("Built anew" in text for text in p.comments(1))
-        assert "mode is observe" in await p.says("maria", 1, "/rebase")
+        bundle = p.pulls()[0]
+        assert not any("Built anew" in text for text in p.comments(bundle.number))
+        assert "mode is observe" in await p.says("maria", bundle.number, "/rebase")
         assert await p.failures() == []
 
 

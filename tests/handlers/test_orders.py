@@ -38,7 +38,7 @@ async def test_deciding_against_a_commit_takes_it_out_of_what_is_open(tmp_path: 
         entry = await p.entry(one)
         assert (entry.disposition, entry.owner, entry.by) == (Disposition.DEFERRED, "maria", "walter")
         # the last of it: the pull request is closed with the reason
-        answer = await p.says("walter", 1, f'/wont-port {two[:10]} reason="ours is better"')
+        answer = await p.says("maria", 1, f'/wont-port {two[:10]} reason="ours is better"')
         assert "#1 is closed" in answer
         assert bundle.state == "closed"
         assert any("won't be ported" in text and "ours is better" in text for text in p.comments(1))
