@@ -22,7 +22,7 @@ from bot.sandbox.stage import GATE, Stage
 
 Say = Callable[[str, str], None]
 MAINTAINER, ADMIN, STRANGER, LAYOUTS = "jonas-lind", "mia-okafor", "sam-reed", "wen-zhao"
-PATIENCE = 150.0
+PATIENCE = 300.0
 # a row of the table of what is missing, on the check's page
 _MISSING = re.compile(r"^\| (?:❌|⏳) \| (.*?) \|", re.MULTILINE)
 _BLOCK = re.compile(r"<!-- graft:(\w+) (\{.*?\}) -->")
