@@ -108,6 +108,8 @@ class WorkTree:
 
     def reset(self, to: str) -> None:
         git(self.path, "checkout", "-q", "--force", "--detach", to)
+        # a snapshot may lack large files and hold stand-ins: without this, git asks for the objects themselves
+        git(self.path, "write-tree", "--missing-ok")
 
     def pick(self, sha: str) -> bool:
         parents = git(self.path, "rev-list", "--parents", "-n1", sha).split()
