@@ -144,7 +144,7 @@ class Budgets(Model):
         return self.default.model_copy(update=told)
 
 
-Harness = Literal["pytest", "lit", "gtest", "ctest", "kernels", "bench", "command", "torchrun", "http"]
+Harness = Literal["pytest", "lit", "gtest", "ctest", "kernels", "bench", "command", "torchrun"]
 
 
 class Suite(Model):
