@@ -208,10 +208,11 @@ def _state(waiver: Waiver, config: Config, now: datetime) -> tuple[WaiverState, 
         return WaiverState.LAPSED, f"lapsed at {end}; {waiver.owner} has to mend it or ask anew"
     if waiver.given_at is not None and waiver.ends - waiver.given_at > LONGEST + timedelta(days=1):
         return WaiverState.TOO_LONG, f"given for more than {LONGEST.days} days: name an earlier day"
-    if Level.L3 in levels_of(waiver, config) and len({plain(name) for name in waiver.by}) < 2:
+    # what may be of other levels, too, holds there by one; `exempts` asks for two for each failure of L3
+    if levels_of(waiver, config) == {Level.L3} and len({plain(name) for name in waiver.by}) < 2:
         return (
             WaiverState.NEEDS_SECOND,
-            "may touch L3, which takes two maintainers: a second one writes the same /waive",
+            "is of L3, which takes two maintainers: a second one writes the same /waive",
         )
     if waiver.ends - now <= NEAR:
         return WaiverState.NEAR_EXPIRY, f"ends at {end}: {waiver.owner}, is the plan done?"
