@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
-    from bot.clients.store import Job, Store
-    from bot.core.doctor import Facts, Finding, IngestFact, JobFact
+    from rich.table import Table
+
+    from bot.clients.store import Job, Run, Store
+    from bot.core.doctor import Facts, Finding, IngestFact, JobFact, RunFact, SuiteCost
     from bot.settings import Settings
 
 
@@ -22,8 +24,9 @@ def command(
         list[int] | None, typer.Option(help="Let this parked job (its number) run again; may be repeated.")
     ] = None,
     retry_all: Annotated[bool, typer.Option("--retry-all", help="Let all parked jobs run again.")] = False,
+    days: Annotated[int, typer.Option(min=0, help="Over how many days suites are priced; 0: not at all.")] = 30,
 ) -> None:
-    """Say what is parked, stale or broken.
+    """Say what is parked, stale or broken, and what each suite cost and caught.
 
     Exit status 0: all is well; 1: something is wrong; 2: the doctor could not look.
     """
@@ -33,7 +36,7 @@ def command(
 
     try:
         settings = Settings.load()
-        facts, missing = asyncio.run(_look(settings, retry or [], retry_all))
+        facts, missing = asyncio.run(_look(settings, retry or [], retry_all, days))
     except (SettingsError, StoreUnavailable, ValueError) as error:
         typer.echo(f"graft doctor: {error}", err=True)
         raise typer.Exit(2) from None
@@ -50,9 +53,9 @@ def command(
     raise typer.Exit(1 if findings else 0)
 
 
-async def _look(settings: Settings, retry: list[int], retry_all: bool) -> tuple[Facts, list[int]]:
+async def _look(settings: Settings, retry: list[int], retry_all: bool, days: int) -> tuple[Facts, list[int]]:
     from bot.clients.store import Store
-    from bot.core.doctor import Facts
+    from bot.core.doctor import Facts, suite_costs
 
     store = await Store.open(settings.store_url)
     now = datetime.now(UTC)
@@ -78,6 +81,7 @@ async def _look(settings: Settings, retry: list[int], retry_all: bool) -> tuple[
             waiting_labels={run.label: run.queued_at for run in reversed(queued)},
             seen_labels={label: one.seen_at for one in runners if one.seen_at for label in one.labels},
             last_delivery=await store.last_delivery_at(),
+            costs=suite_costs([_run(run) for run in await store.runs_since(now - timedelta(days=days))]),
         )
     finally:
         await store.close()
@@ -138,6 +142,16 @@ def _fact(job: Job) -> JobFact:
     return JobFact(job.id, job.kind, job.key, job.repository, job.attempts, job.last_error or "", since)
 
 
+def _run(run: Run) -> RunFact:
+    from bot.core.doctor import RunFact
+
+    known = run.started_at is not None and run.finished_at is not None
+    seconds = (run.finished_at - run.started_at).total_seconds() if known else 0.0  # type: ignore[operator]
+    gpu = float((run.report or {}).get("gpu_seconds") or 0)
+    trunk = run.number is None
+    return RunFact(run.repository, run.level, run.suite, trunk, run.sha, run.outcome or "", gpu, max(0.0, seconds))
+
+
 def _at(seconds: Any) -> datetime | None:
     return datetime.fromtimestamp(seconds, UTC) if isinstance(seconds, int | float) else None
 
@@ -154,6 +168,8 @@ def _print(facts: Facts, findings: tuple[Finding, ...]) -> None:
     counts = ", ".join(f"{number} {state}" for state, number in sorted((facts.jobs or {}).items())) or "none"
     newest = f"{facts.last_delivery:%Y-%m-%d %H:%M} UTC" if facts.last_delivery else "never"
     console.print(f"Jobs: {counts}. Last webhook: {newest}.")
+    if facts.costs:
+        console.print(_costs(facts.costs))
     if not findings:
         console.print("All is well.")
         return
@@ -161,3 +177,18 @@ def _print(facts: Facts, findings: tuple[Finding, ...]) -> None:
     for one in findings:
         table.add_row(one.kind.value, one.where, one.text, one.mend)
     console.print(table)
+
+
+def _costs(costs: tuple[SuiteCost, ...]) -> Table:
+    from rich.table import Table
+
+    table = Table(
+        "suite", "runs", "GPU h", "hours", "caught", "only here", "on trunk", "wasted", "h per catch",
+        title="What each suite cost and caught",
+    )  # fmt: skip
+    for one in costs:
+        each = f"{one.per_catch:.2f}" if one.per_catch is not None else "nothing caught"
+        name = f"{one.repository} {one.level} {one.suite}"
+        numbers = (one.caught, one.only, one.escaped, one.wasted)
+        table.add_row(name, str(one.runs), f"{one.gpu_hours:.2f}", f"{one.hours:.2f}", *map(str, numbers), each)
+    return table

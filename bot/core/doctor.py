@@ -61,6 +61,78 @@ class IngestFact:
 
 
 @dataclass(frozen=True, slots=True)
+class RunFact:
+    """A run that has ended: of a pull request or (`trunk`) not, what it came to, GPU and machine time in seconds."""
+
+    repository: str
+    level: str
+    suite: str
+    trunk: bool
+    commit: str
+    outcome: str
+    gpu_seconds: float
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteCost:
+    """What a suite cost and what it found: commits that it alone or with others kept from landing, or found on trunk.
+
+    `caught` are commits of pull requests at which it failed, left out or timed out; `escaped` are those of trunk;
+    `wasted` are runs that ended as `infra` or cancelled. Times in hours.
+    """
+
+    repository: str
+    level: str
+    suite: str
+    runs: int
+    gpu_hours: float
+    hours: float
+    caught: int
+    only: int
+    escaped: int
+    wasted: int
+
+    @property
+    def per_catch(self) -> float | None:
+        """GPU hours (machine hours where no GPU was used) for each commit caught; None where nothing was."""
+        found = self.caught + self.escaped
+        return (self.gpu_hours or self.hours) / found if found else None
+
+
+_CATCHES = frozenset({"failed", "omitted", "timed_out", "not_run"})
+_WASTE = frozenset({"infra", "cancelled"})
+
+
+def suite_costs(runs: Sequence[RunFact]) -> tuple[SuiteCost, ...]:
+    """Value against cost of each suite, the most expensive first; `only`: caught by no other suite of that commit."""
+    bad: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    groups: dict[tuple[str, str, str], list[RunFact]] = {}
+    for run in runs:
+        groups.setdefault((run.repository, run.level, run.suite), []).append(run)
+        if run.outcome in _CATCHES:
+            bad.setdefault((run.repository, run.commit), set()).add((run.level, run.suite))
+    costs = []
+    for (repository, level, suite), mine in groups.items():
+        caught = {run.commit for run in mine if run.outcome in _CATCHES and not run.trunk}
+        costs.append(
+            SuiteCost(
+                repository=repository,
+                level=level,
+                suite=suite,
+                runs=len(mine),
+                gpu_hours=sum(run.gpu_seconds for run in mine) / 3600,
+                hours=sum(run.seconds for run in mine) / 3600,
+                caught=len(caught),
+                only=sum(len(bad[repository, commit]) == 1 for commit in caught),
+                escaped=len({run.commit for run in mine if run.outcome in _CATCHES and run.trunk}),
+                wasted=sum(run.outcome in _WASTE for run in mine),
+            )
+        )
+    return tuple(sorted(costs, key=lambda c: (-c.gpu_hours, -c.hours, c.repository, c.level, c.suite)))
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
     """What the doctor looked at. The texts of `store`, `redis` and `github` are "" where all is well."""
 
@@ -76,6 +148,7 @@ class Facts:
     waiting_labels: Mapping[str, datetime] | None = None
     seen_labels: Mapping[str, datetime] | None = None
     last_delivery: datetime | None = None
+    costs: tuple[SuiteCost, ...] = ()
 
 
 def diagnose(

@@ -2,14 +2,16 @@ from __future__ import annotations
 
 import asyncio
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
 import typer
 from typer.testing import CliRunner
 
 from bot.cli.doctor import command
-from bot.clients.store import Store
+from bot.clients.store import Run, Store
 from tests.conftest import NOW
 
 
@@ -51,3 +53,32 @@ def test_a_folder_that_can_not_be_used(tmp_path: Path) -> None:
     assert status == 2
     assert "the store can't be used" in error
     assert "Traceback" not in error
+
+
+def test_what_suites_cost_is_shown(tmp_path: Path) -> None:
+    async def fill() -> None:
+        store = await Store.open(f"sqlite:///{tmp_path / 'graft.db'}")
+        now = datetime.now(UTC)
+        for index, (outcome, report) in enumerate(
+            [("passed", {"gpu_seconds": 1800.0}), ("failed", {}), ("infra", None)]
+        ):
+            run = Run(
+                id=f"r{index}", repository="o/r", installation=1, number=7, sha=f"{index}" * 40, base="b" * 40,
+                level="l2", suite="gemm", label="gpu", request={}, deadline=now, queued_at=now,
+                started_at=now - timedelta(hours=1),
+            )  # fmt: skip
+            await store.create_run(run)
+            await store.finish_run(run.id, outcome=outcome, report=report, now=now)
+        await store.close()
+
+    asyncio.run(fill())
+    _, said, _ = doctor(tmp_path)
+    (cost,) = said["facts"]["costs"]
+    assert (cost["suite"], cost["runs"], cost["gpu_hours"], cost["caught"], cost["wasted"]) == ("gemm", 3, 0.5, 1, 1)
+    assert cost["hours"] == pytest.approx(3)
+    _, said, _ = doctor(tmp_path, "--days", "0")
+    assert said["facts"]["costs"] == []
+    app = typer.Typer()
+    app.command()(command)
+    environment = {"GRAFT_DATA": str(tmp_path), "GRAFT_REDIS_URL": "redis://127.0.0.1:1", "COLUMNS": "200"}
+    assert "o/r l2 gemm" in CliRunner().invoke(app, [], env=environment).stdout

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.core.doctor import Facts, FindingKind, IngestFact, JobFact, diagnose
+from bot.core.doctor import Facts, FindingKind, IngestFact, JobFact, RunFact, diagnose, suite_costs
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -46,3 +46,26 @@ def test_a_parked_job_tells_how_to_run_it_again() -> None:
     assert found.where == "gate o/r #12"
     assert found.text == "given up after 6 tries: Boom: x"
     assert "--retry 7" in found.mend
+
+
+def ran(suite: str, commit: str, outcome: str, *, trunk: bool = False, gpu: float = 3600, level: str = "l1") -> RunFact:
+    return RunFact("o/r", level, suite, trunk, commit, outcome, gpu, 7200)
+
+
+def test_what_a_suite_cost_and_caught() -> None:
+    runs = [
+        ran("unit", "a", "passed", gpu=0),
+        ran("unit", "b", "failed", gpu=0),
+        ran("unit", "b", "failed", gpu=0),  # again: the commit counts once
+        ran("unit", "c", "omitted", gpu=0),
+        ran("gemm", "b", "timed_out", level="l2"),
+        ran("gemm", "t", "failed", trunk=True, level="l2"),
+        ran("gemm", "d", "infra", level="l2"),
+        ran("idle", "a", "passed", gpu=1800),
+    ]
+    gemm, idle, unit = suite_costs(runs)
+    assert (gemm.suite, gemm.runs, gemm.gpu_hours, gemm.hours) == ("gemm", 3, 3.0, 6.0)
+    assert (gemm.caught, gemm.only, gemm.escaped, gemm.wasted, gemm.per_catch) == (1, 0, 1, 1, 1.5)
+    assert (unit.caught, unit.only, unit.escaped, unit.per_catch) == (2, 1, 0, 4.0)  # without a GPU: machine hours
+    assert (idle.suite, idle.caught, idle.per_catch) == ("idle", 0, None)
+    assert suite_costs([]) == ()

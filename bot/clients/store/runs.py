@@ -66,6 +66,18 @@ class Runs(Part):
         rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
         return [Run(**row, request={}) for row in rows]
 
+    async def runs_since(self, since: datetime, *, limit: int = 50_000) -> list[Run]:
+        """Runs of all repositories that ended after `since`, newest first; of the report only `gpu_seconds`."""
+        small = [column for column in _RUN if column.name not in ("request", "report")]
+        gpu = runs.c.report["gpu_seconds"].as_float().label("gpu")
+        statement = sa.select(*small, gpu).where(runs.c.state == RunState.DONE, runs.c.finished_at > since)
+        found = []
+        for row in await self._all(statement.order_by(runs.c.id.desc()).limit(limit)):
+            values = dict(row)
+            report = {"gpu_seconds": values.pop("gpu") or 0.0}
+            found.append(Run(**values, request={}, report=report))
+        return found
+
     async def queued_runs(self, label: str | None = None) -> list[Run]:
         """Runs that wait for a runner, oldest first, of all repositories."""
         statement = sa.select(*_RUN).where(runs.c.state == RunState.QUEUED)
