@@ -1,4 +1,4 @@
-"""Who did it: a search over a range of commits that asks for runs and answers with a confidence, or says what is missing.
+"""Who did it: a search over a range of commits that asks for runs and answers, or says what is missing."""
 
 Pure: `next_step(search=…, runs=…)` (pass/fail) and `next_metric_step(search=…, step=…, runs=…)` are functions of all
 runs so far, so a search can be stored, stopped, replayed and gone on with.
@@ -6,6 +6,9 @@ runs so far, so a search can be stored, stopped, replayed and gone on with.
 
 from __future__ import annotations
 
+from bot.core.bisect.exits import seen_by_exit
+from bot.core.bisect.line import Line, differing, expand
+from bot.core.bisect.metric import next_metric_step
 from bot.core.bisect.passfail import next_step
 from bot.core.bisect.values import (
     Ask,
@@ -25,6 +28,7 @@ __all__ = [
     "Ask",
     "Culprit",
     "Inconclusive",
+    "Line",
     "Missing",
     "Next",
     "NoCulprit",
@@ -33,5 +37,9 @@ __all__ = [
     "Search",
     "Seen",
     "Step",
+    "differing",
+    "expand",
+    "next_metric_step",
     "next_step",
+    "seen_by_exit",
 ]

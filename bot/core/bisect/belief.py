@@ -11,9 +11,9 @@ from bot.core.bisect.values import Rates, Run, Search, Seen
 
 # rates that are thought possible before anything is seen, and how likely each is
 _RATES = (0.001, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-_WEIGHTS = (0.30, 0.05, 0.06, 0.08, 0.11, 0.10, 0.10, 0.08, 0.07, 0.03, 0.02)
+_WEIGHTS = (0.22, 0.05, 0.06, 0.09, 0.12, 0.12, 0.12, 0.10, 0.08, 0.03, 0.01)
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
-HINTED = 0.75
+_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.5
 NONE_SHARE, OLDER_SHARE = 0.06, 0.01
 SUSPECTED = 0.75  # how much of the belief follows the suspects; the rest is spread evenly, since they may mislead
 
@@ -43,11 +43,11 @@ class Belief:
         self.fails, self.passes = fails, passes
         before_f, before_p = [0, *accumulate(fails)], [0, *accumulate(passes)]
         all_f, all_p = before_f[-1], before_p[-1]
-        prior = _prior(search)
+        prior, trust = prior_shares(search), _trust(search)
         shares, self.false_fail, self.true_fail = [], [], []
         for c in range(self.n + 2):
             ff, tp = before_f[min(c, self.n + 1)], before_p[min(c, self.n + 1)]
-            told, lie, catch = _given(search.hint, ff, tp, all_f - ff, all_p - tp)
+            told, lie, catch = _given(search.hint, trust, ff, tp, all_f - ff, all_p - tp)
             shares.append(prior[c] * told)
             self.false_fail.append(lie)
             self.true_fail.append(catch)
@@ -56,20 +56,7 @@ class Belief:
 
     def information(self) -> list[float]:
         """Bits that one run at each position is expected to tell of who did it."""
-        low = [s * q for s, q in zip(self.shares, self.false_fail, strict=True)]
-        high = [s * q for s, q in zip(self.shares, self.true_fail, strict=True)]
-        low_h = [s * _entropy(q) for s, q in zip(self.shares, self.false_fail, strict=True)]
-        high_h = [s * _entropy(q) for s, q in zip(self.shares, self.true_fail, strict=True)]
-        all_low, all_low_h = math.fsum(low), math.fsum(low_h)
-        sum_high = sum_low = sum_high_h = sum_low_h = 0.0
-        bits = []
-        for position in range(self.n + 1):
-            # a run at `position` is bad under every c <= position
-            sum_high, sum_low = sum_high + high[position], sum_low + low[position]
-            sum_high_h, sum_low_h = sum_high_h + high_h[position], sum_low_h + low_h[position]
-            fail = min(max(sum_high + all_low - sum_low, 0.0), 1.0)
-            bits.append(_entropy(fail) - (sum_high_h + all_low_h - sum_low_h))
-        return bits
+        return information(self.shares, self.false_fail, self.true_fail)
 
     def rates(self) -> Rates:
         """The flake rates, as believed now."""
@@ -78,22 +65,46 @@ class Belief:
         return Rates(round(lie, 4), round(1 - catch, 4))
 
 
-def _given(hint: Rates | None, good_f: int, good_p: int, bad_f: int, bad_p: int) -> tuple[float, float, float]:
+def information(shares: Sequence[float], false_fail: Sequence[float], true_fail: Sequence[float]) -> list[float]:
+    """Bits told by a run at each position, given each hypothesis's share and its P(fail | good) and P(fail | bad)."""
+    all_low = math.fsum(s * q for s, q in zip(shares, false_fail, strict=True))
+    all_low_h = math.fsum(s * _entropy(q) for s, q in zip(shares, false_fail, strict=True))
+    high = low = high_h = low_h = 0.0
+    bits = []
+    for share, lie, catch in zip(shares[:-1], false_fail, true_fail, strict=False):
+        # a run at a position is bad under every hypothesis up to it
+        high, low = high + share * catch, low + share * lie
+        high_h, low_h = high_h + share * _entropy(catch), low_h + share * _entropy(lie)
+        bits.append(_entropy(min(max(high + all_low - low, 0.0), 1.0)) - (high_h + all_low_h - low_h))
+    return bits
+
+
+def _given(
+    hint: Rates | None, trust: float, good_f: int, good_p: int, bad_f: int, bad_p: int
+) -> tuple[float, float, float]:
     """(P(runs | hypothesis), expected P(fail | good), expected P(fail | bad))."""
     good, bad = _evidence(good_f, good_p), _evidence(bad_p, bad_f)
     told = good * bad
     lie, miss = _evidence(good_f + 1, good_p) * bad, _evidence(bad_p + 1, bad_f) * good
     if hint is not None:
         good, bad = _known(hint.false_fail, good_f, good_p), _known(hint.false_pass, bad_p, bad_f)
-        hinted = HINTED * good * bad
-        told, lie, miss = (1 - HINTED) * told, (1 - HINTED) * lie, (1 - HINTED) * miss
+        hinted = trust * good * bad
+        told, lie, miss = (1 - trust) * told, (1 - trust) * lie, (1 - trust) * miss
         told += hinted
         lie += hinted * min(max(hint.false_fail, _SURE), 0.5)
         miss += hinted * min(max(hint.false_pass, _SURE), 0.5)
     return told, lie / told, 1 - miss / told
 
 
-def _prior(search: Search) -> list[float]:
+def _trust(search: Search) -> float:
+    if search.trust is not None or search.hint is None:
+        return search.trust or 0.0
+    noisy = min(search.hint.false_fail, search.hint.false_pass) >= _NOISY
+    return _TRUST_NOISY if noisy else _TRUST
+
+
+def prior_shares(search: Search) -> list[float]:
+    """The belief before any run: older than the range, each of 1..n, none of them."""
     allowed = [0.0 if c in search.never else 1.0 for c in range(1, search.n + 1)]
     even = sum(allowed) or 1.0
     inside = [weight / even for weight in allowed]

@@ -27,11 +27,11 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
     if best.share >= search.confidence:
         ask = _bracket(best, belief)
         if not ask:
-            return Culprit(_members(best, search), best.share, belief.rates())
+            return Culprit(members(best, search), best.share, belief.rates())
         if left >= len(ask):
             return Ask(ask, "confirm the culprit and its parent")
     if left <= 0:
-        return Inconclusive(Missing.RUNS, _members(best, search), best.share)
+        return Inconclusive(Missing.RUNS, members(best, search), best.share)
     return Ask(_most_telling(search, belief, dead, alive, min(search.parallel, left)), "the run that tells most")
 
 
@@ -53,7 +53,8 @@ def _ends(search: Search, dead: set[int], alive: set[int]) -> Next | None:
     return Ask(untried, "verify both ends first")
 
 
-def _members(group: Group, search: Search) -> tuple[int, ...]:
+def members(group: Group, search: Search) -> tuple[int, ...]:
+    """The commits of a group that can have done it."""
     members = tuple(c for c in range(group.first, group.last + 1) if c not in search.never)
     return members or tuple(range(group.first, group.last + 1))
 
@@ -68,24 +69,24 @@ def _bracket(group: Group, belief: Belief) -> tuple[int, ...]:
     return tuple(missing)
 
 
-def _most_telling(
-    search: Search, belief: Belief, dead: set[int], alive: set[int], wanted: int
-) -> tuple[int, ...]:
-    bits = belief.information()
-    worth = {
-        position: bits[position] * chance_to_build(position, dead, alive)
-        for position in range(search.n + 1)
-        if position not in dead
-    }
+def _most_telling(search: Search, belief: Belief, dead: set[int], alive: set[int], wanted: int) -> tuple[int, ...]:
+    worth = worth_of(belief.information(), dead, alive)
     best = max(worth, key=lambda position: (worth[position], -position))
     if wanted <= 1:
         return (best,)
     return _spread(search, belief, worth, best, wanted)
 
 
-def _spread(
-    search: Search, belief: Belief, worth: dict[int, float], best: int, wanted: int
-) -> tuple[int, ...]:
+def worth_of(bits: Sequence[float], dead: set[int], alive: set[int]) -> dict[int, float]:
+    """What a run at each position that may build is expected to tell, in bits."""
+    return {
+        position: told * chance_to_build(position, dead, alive)
+        for position, told in enumerate(bits)
+        if position not in dead
+    }
+
+
+def _spread(search: Search, belief: Belief, worth: dict[int, float], best: int, wanted: int) -> tuple[int, ...]:
     """A round of several: each part of the belief is cut, the most telling position among them."""
     chosen = [best]
     mass, below = [], 0.0

@@ -10,7 +10,7 @@ from enum import StrEnum
 class Seen(StrEnum):
     """What one run at one position showed."""
 
-    PASS = "pass"
+    PASS = "pass"  # noqa: S105 - an outcome
     FAIL = "fail"
     SKIP = "skip"  # does not build, or the run could not have shown anything: the position is not asked again
     ABSENT = "absent"  # the test is not there yet
@@ -39,19 +39,22 @@ class Rates:
 class Search:
     """A range to search: the culprit is one of 1..n, or none of them.
 
-    `suspects` are weights for 1..n, `never` positions that can't be culprits (documentation only), `absent_is_good`
-    that a test that is not there yet counts as passing: then the commit that adds a test that fails from birth is
-    found. `confidence` is the share of belief that an answer needs.
+    `trust` is how far the hint is believed to begin with (0..1), runs overrule a wrong one; None: much where it tells
+    of noise, half where it claims that runs hardly lie, since believing that wrongly accuses the innocent. `suspects`
+    are weights for 1..n, `never` positions that can't be culprits (documentation only), `absent_is_good` that a test
+    that is not there yet counts as passing: then the commit that adds a test that fails from birth is found.
+    `confidence` is the share of belief that an answer needs.
     """
 
     n: int
     hint: Rates | None = None
+    trust: float | None = None
     suspects: Sequence[float] | None = None
     never: frozenset[int] = frozenset()
     absent_is_good: bool = True
     max_runs: int = 200
     parallel: int = 1
-    confidence: float = 0.99
+    confidence: float = 0.995
 
     def __post_init__(self) -> None:
         if self.n < 1:
