@@ -1,7 +1,7 @@
-"""Who did it: a search over a range of commits that asks for runs and answers, or says what is missing."""
+"""Who did it: a search over a range of commits that asks for runs and answers, or says what is missing.
 
-Pure: `next_step(search=…, runs=…)` (pass/fail) and `next_metric_step(search=…, step=…, runs=…)` are functions of all
-runs so far, so a search can be stored, stopped, replayed and gone on with.
+Pure: `next_step` (pass/fail) and `next_metric_step` are functions of all runs so far, so a search can be stored,
+stopped, replayed and gone on with.
 """
 
 from __future__ import annotations
