@@ -15,10 +15,12 @@ from bot.core.gate import GateFacts, GateResult, PullFact, decide, decide_group
 from bot.core.render.gate import gate_check
 from bot.core.render.results import CheckText
 from bot.core.types import Level, Outcome
+from bot.core.waivers import JudgedWaiver
 from handlers.auditing import record
 from handlers.facts import gate_facts
 from handlers.failing import suite_results
 from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, open_fork
+from handlers.requesting import request_sign_offs
 from handlers.validate import GROUP, Target, start_level, stranger
 from handlers.waivers import ask_in_pull
 
@@ -50,9 +52,16 @@ async def gate(ctx: Context, job: Job) -> None:
         result = decide(config=fork.config, facts=facts, now=fork.now)
         await _note_decision(fork, number, result)
         await write_gate(fork.github, pull.head.sha, gate_check(result))
-        await ask_in_pull(fork, number, facts.waivers, facts.people)
+        await ask_in_pull(fork, number, _used(facts), facts.people)
+        await request_sign_offs(fork, number, facts, result)
         return
     raise Moving(f"#{number} moved {_LOOKS} times while it was read")
+
+
+def _used(facts: GateFacts) -> list[JudgedWaiver]:
+    """The waivers that matter: those of something that did not pass."""
+    failures = [failure for result in facts.results for failure in result.failures]
+    return [one for one in facts.waivers if any(one.waiver.covers(failure) for failure in failures)]
 
 
 async def _note_decision(fork: Fork, number: int, result: GateResult) -> None:
