@@ -5,31 +5,22 @@ from __future__ import annotations
 import asyncio
 
 from bot.clients.git import Git, GitError
+from bot.core.failure_class import KnownCause
 from bot.core.triage import State
 from handlers.fork import Fork
 
 _ALIVE = [state.value for state in State if state.alive]
 
 
-async def known_causes(fork: Fork, base: str) -> dict[str, str]:
-    """By signature, how to name the open breakage with that cause.
-
-    It is said where the change's base does not hold the breakage, or is not known: then the failure may be the
-    change's own, whatever it is equal to.
-    """
+async def known_causes(fork: Fork, base: str) -> dict[str, KnownCause]:
+    """By signature, the open breakage with that cause, and whether the change's base has it."""
     found = {}
     for row in await fork.ctx.store.breakages(fork.name, _ALIVE):
         signature, first = row.data.get("signature"), row.data.get("first_bad")
         if row.number is None or not signature:
             continue
         held = await asyncio.to_thread(_holds, fork.git, base, first) if first else None
-        flaky = ", where it is flaky" if row.state == State.FLAKY else ""
-        doubt = {
-            True: "",
-            False: ", which its base does not have yet: it may be the change's own",
-            None: ", and its base is not known here: cannot classify",
-        }[held]
-        found[signature] = f"#{row.number}{flaky}{doubt}"
+        found[signature] = KnownCause(f"#{row.number}", row.state == State.FLAKY, held)
     return found
 
 

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from bot.clients.github import Annotation as GitHubAnnotation
 from bot.clients.store.models import Job, Run, RunState
 from bot.context import Context
 from bot.core.config import Suite
+from bot.core.failure_class import KnownCause
 from bot.core.owners import owners_of
 from bot.core.render.results import RESULTS, CheckText, SuiteState, check_text, results_comment
 from bot.core.render.text import marker
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
+from handlers.classifying import classes_of
 from handlers.fork import Fork, open_fork
 from handlers.known import known_causes
 from handlers.signatures import sign
 from handlers.validate import BEFORE, GROUP, latest
+
+_ALIVE = timedelta(minutes=10)  # a runner says hello each minute
 
 
 async def results(ctx: Context, job: Job) -> None:
@@ -51,13 +57,16 @@ async def suite_states(fork: Fork, *, sha: str, number: int | None) -> list[Suit
     return states
 
 
-async def _state(fork: Fork, level: Level, suite: Suite, run: Run, known: dict[str, str] | None = None) -> SuiteState:
-    report = Report.model_validate(run.report) if run.report else None
+async def _state(
+    fork: Fork, level: Level, suite: Suite, run: Run, known: dict[str, KnownCause] | None = None
+) -> SuiteState:
+    report = sign(Report.model_validate(run.report)) if run.report else None
     reason = report.reason if report else ""
-    if run.outcome is None and not await _runners(fork, run.label):
-        reason = f"no runner with label {run.label} is known"
+    if run.outcome is None and run.state is RunState.QUEUED and not await _runners(fork, run):
+        reason = f"no runner with label {_labels(run)} is there: it waits until {run.deadline:%Y-%m-%d %H:%M} UTC"
     if run.outcome == Outcome.INFRA and report is None:
-        reason = f"no report by its deadline; runner: {run.runner or 'none took it'}"
+        late = f"no report by its deadline, {run.deadline:%Y-%m-%d %H:%M} UTC"
+        reason = f"{late}: runner {run.runner} is silent" if run.runner else f"{late}: {await _untaken(fork, run)}"
     return SuiteState(
         level=level,
         suite=suite.suite,
@@ -68,13 +77,29 @@ async def _state(fork: Fork, level: Level, suite: Suite, run: Run, known: dict[s
         outcome=Outcome(run.outcome) if run.outcome else None,
         reason=reason,
         attempt=run.attempt,
-        report=sign(report) if report else None,
-        known=known,
+        report=report,
+        known={key: cause.text for key, cause in (known or {}).items()},
+        classes=await classes_of(fork, run, report, known) if report is not None and known is not None else None,
     )
 
 
-async def _runners(fork: Fork, label: str) -> list[str]:
-    return [runner.name for runner in await fork.ctx.store.runners() if label in runner.labels]
+async def _untaken(fork: Fork, run: Run) -> str:
+    there = await _runners(fork, run)
+    return f"none of {', '.join(there)} took it" if there else f"no runner with label {_labels(run)} is there"
+
+
+async def _runners(fork: Fork, run: Run) -> list[str]:
+    """The runners that have every label of the run and were heard of lately."""
+    wanted = set(run.request["suite"]["runner"])
+    return [
+        runner.name
+        for runner in await fork.ctx.store.runners()
+        if wanted <= set(runner.labels) and runner.seen_at is not None and fork.now - runner.seen_at < _ALIVE
+    ]
+
+
+def _labels(run: Run) -> str:
+    return " and ".join(run.request["suite"]["runner"])
 
 
 async def _waiting(fork: Fork, number: int, head: str, level: Level, states: list[SuiteState]) -> str:

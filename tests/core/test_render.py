@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.core.batches import Batch, BatchState
+from bot.core.failure_class import FailureClass, FailureKind, KnownCause
 from bot.core.gate import GateReason, GateResult, ReasonCode
 from bot.core.render.answers import Said, answer_body, read_answer, read_decisions
 from bot.core.render.breakage import BreakageFacts, breakage_body, breakage_title
@@ -130,8 +131,13 @@ def test_the_results_comment_reads_well() -> None:
         failing(2, "s1"),
         failing(3, "s2", "```\n@user Fixes #1\n::error::injected\n\x1b[31mred\x1b[0m"),
     ]
+    classes = {
+        "s1": FailureClass(FailureKind.NEW, "passed at its base bbbbbbbbbb"),
+        "s2": FailureClass(FailureKind.UNKNOWN, "there is no run of trunk at its base bbbbbbbbbb to compare with"),
+    }
+    unit = state("unit", Outcome.FAILED, report(Outcome.FAILED, tests, ("tests/test_b.py::test_gone",)))
     states = [
-        state("unit", Outcome.FAILED, report(Outcome.FAILED, tests, ("tests/test_b.py::test_gone",))),
+        replace(unit, classes=classes, known={"s2": KnownCause("#7", flaky=False, held=False).text}),
         state("kernels", Outcome.PASSED, report(Outcome.PASSED, tests[:1])),
         state("gemm", None, level=Level.L2),
     ]

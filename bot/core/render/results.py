@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.core.failure_class import FailureClass
 from bot.core.render.text import (
     BODY_LIMIT,
     CHECK_LIMIT,
@@ -51,6 +52,7 @@ class SuiteState:
     attempt: int = 1
     report: Report | None = None
     known: dict[str, str] | None = None
+    classes: dict[str, FailureClass] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
                 "tests": len(s.report.tests) if s.report else 0,
                 "expected": s.report.manifest.expected if s.report else 0,
                 "failed": [t.id[:200] for t in s.report.failures[:100]] if s.report else [],
+                "causes": {key: found.kind.value for key, found in list((s.classes or {}).items())[:100]},
             }
             for s in states
         ],
@@ -199,12 +202,13 @@ def _failures(states: Sequence[SuiteState]) -> list[str]:
     parts = []
     for key, tests in groups.items():
         state = owner[key]
-        known = (state.known or {}).get(key[2])
+        known, found = (state.known or {}).get(key[2]), (state.classes or {}).get(key[2])
         area = f", area {code(state.area)}" if state.area else ""
         head = f"#### {line(tests[0].id, 120)}" + (
             f" and {len(tests) - 1} more with the same cause" if len(tests) > 1 else ""
         )
-        text = [head, f"{key[0]} {code(key[1])}{area}" + (f"; open on trunk as {known}" if known else "")]
+        said = f"; **{found.kind.value}**: {found.why}" if found else ""
+        text = [head, f"{key[0]} {code(key[1])}{area}{said}" + (f"; open on trunk as {known}" if known else "")]
         if tests[0].message:
             text.append(fence(_cut(tests[0].message, 3_000)))
         if len(tests) > 1:
