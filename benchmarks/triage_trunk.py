@@ -262,6 +262,7 @@ class Simulation:
                 row = Row(state, finding, areas_of_cause(CONFIG, suites=suites, files=files), at)
                 self.rows[finding.signature] = row
             row.changes[verdict.step.change.value] += 1
+            row.changes[state.value] += 1
             row.state, row.finding = state, finding
             if verdict.step.change is Change.FIXED:
                 row.closed_at = finding.ended or finding.last_red
@@ -300,7 +301,7 @@ def judge(simulation: Simulation) -> dict[str, Any]:
     closed = [p for p in ended if rows[p.name].state in (State.FIXED, State.FLAKY)]
     hidden = [p for p in ended if p not in closed and rows[p.name].finding.elsewhere]
     flakes = [p for p in once if p.kind == "flaky" and len(p.seen) >= 6]
-    called = [p for p in flakes if rows[p.name].changes["became_flaky"] or rows[p.name].state is State.FLAKY]
+    called = [p for p in flakes if rows[p.name].changes[State.FLAKY.value]]
     mistaken = [p for p in regressions if rows[p.name].finding.kind is Kind.FLAKY and p.rate == 1]
     return {
         "commits": len(simulation.order),

@@ -37,6 +37,7 @@ from bot.core.triage import (
     areas_of_cause,
     suite_areas,
 )
+from handlers.bisecting import search_text
 from handlers.fork import Fork
 from handlers.people import people
 from handlers.suspecting import suspects_of
@@ -250,6 +251,7 @@ async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, number
         candidates=data.get("candidates", 0),
         ruled_out=data.get("ruled_out", 0),
         reopened=data.get("reopened", 0),
+        search=search_text(data),
         rates=(finding.reds, finding.greens) if row.state == State.FLAKY else None,
     )
 

@@ -235,7 +235,7 @@ def _refusal(
     }[spec.role]
     if not allowed:
         return f"{line(author)} may not: it takes {spec.role.value} access to {code(fork.name)}."
-    if pull is not None and pull.state != "open" and one.name not in ("rollback", "explain", "help", "retry"):
+    if pull is not None and pull.state != "open" and one.name not in ("rollback", "explain", "help", "retry", "bisect"):
         return "This pull request is closed."
     if one.name in BOUND and pull is not None:
         if head is None:

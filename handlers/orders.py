@@ -25,6 +25,7 @@ from handlers.granting import signoff, unsign, waive
 from handlers.plans import plan_now, stored_plan
 from handlers.results import suite_states
 from handlers.rollback import open_rollback
+from handlers.seeking import bisect
 from handlers.validate import BEFORE, start_level, target_of
 
 
@@ -322,6 +323,7 @@ EXECUTORS: Mapping[str, Executor] = {
     "rebase": rebase,
     "split": split,
     "rollback": rollback,
+    "bisect": bisect,
     "explain": explain,
     "help": help_,
 }

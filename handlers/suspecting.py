@@ -22,7 +22,7 @@ async def suspects_of(fork: Fork, trunk: Trunk, finding: Finding) -> tuple[tuple
     if finding.after is None or finding.first_red is None:
         return (), 0
     commits = await asyncio.to_thread(fork.git.commits, finding.first_red, [finding.after])
-    carries = {commit.sha: await _carries(fork, commit) for commit in commits[-MOST_CANDIDATES:]}
+    carries = {commit.sha: await carried_by(fork, commit) for commit in commits[-MOST_CANDIDATES:]}
     candidates = await asyncio.to_thread(_candidates, fork.git, commits[-MOST_CANDIDATES:], carries)
     failures = trunk.failures(finding.signature)
     newest: Sequence[str] = ()
@@ -37,7 +37,7 @@ async def suspects_of(fork: Fork, trunk: Trunk, finding: Finding) -> tuple[tuple
     return ranked, len(commits)
 
 
-async def _carries(fork: Fork, commit: Commit) -> tuple[str, ...]:
+async def carried_by(fork: Fork, commit: Commit) -> tuple[str, ...]:
     """The upstream commits that a commit takes in: by its trailers, or by the batch whose pull request it is."""
     picks = parse(commit.message).picks
     if len(picks) > 1:

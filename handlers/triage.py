@@ -11,6 +11,7 @@ from bot.context import Context
 from bot.core.render.breakage import LABEL
 from bot.core.triage import Trunk, survey
 from bot.core.types import Level, Mode, Outcome
+from handlers.bisecting import advance, answer_asks, built_shas, start, wanted
 from handlers.breakages import Desk, remembered_of, write
 from handlers.fork import Fork, open_fork
 from handlers.results import suite_states, write_check
@@ -28,14 +29,15 @@ async def triage(ctx: Context, job: Job) -> None:
     fork = await open_fork(ctx, job.scope)
     runs = await fork.ctx.store.trunk_runs(fork.name)
     sha = job.payload.get("sha") or (await fork.note("trunk") or {}).get("tip")
-    await _checks(fork, runs, sha)
+    rows = await _rows(fork)
+    await _checks(fork, runs, sha, made=built_shas(list(rows.values())))
     if not runs:
         return
     trunk = await read_trunk(fork, runs)
     if sha and sha not in trunk.at:
         await fork.fetch_fork()
         trunk = await read_trunk(fork, runs)
-    more = await fork.halted() is None and await _breakages(fork, trunk)
+    more = await fork.halted() is None and await _breakages(fork, trunk, runs, rows)
     await _note_green(fork, trunk, runs)
     await _note_infra(fork, trunk, runs)
     await fork.enqueue("dashboard", "repository")
@@ -44,13 +46,13 @@ async def triage(ctx: Context, job: Job) -> None:
         await fork.enqueue("triage", "trunk", dict(job.payload))
 
 
-async def _checks(fork: Fork, runs: list[Run], sha: str | None) -> None:
+async def _checks(fork: Fork, runs: list[Run], sha: str | None, *, made: set[str]) -> None:
     """The checks of each commit of which something was heard since the last time: one job may stand for many runs."""
     note = await fork.note("triage") or {}
     until = datetime.fromisoformat(note["until"]) if note.get("until") else None
     heard = [run for run in runs if run.finished_at and (until is None or run.finished_at > until)]
     shas = dict.fromkeys([*([sha] if sha else []), *(run.sha for run in heard)])
-    for one in list(shas)[:50]:
+    for one in [one for one in shas if one not in made][:50]:
         states = await suite_states(fork, sha=one, number=None)
         for level in Level:
             if any(state.level is level for state in states):
@@ -60,13 +62,14 @@ async def _checks(fork: Fork, runs: list[Run], sha: str | None) -> None:
         await fork.put_note("triage", {**note, "until": newest.isoformat()})
 
 
-async def _breakages(fork: Fork, trunk: Trunk) -> bool:
+async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, Breakage]) -> bool:
     """Bring every breakage to what trunk says; True where issues are left to be opened."""
-    rows = {row.data["signature"]: row for row in await _rows(fork)}
+    rows = await answer_asks(fork, rows, runs)
+    rows = {signature: await advance(fork, row, runs) for signature, row in rows.items()}
     desk = Desk(fork, await _open_issues(fork, rows), silent=fork.config.mode is Mode.OBSERVE)
     remembered = {signature: await remembered_of(desk, row) for signature, row in rows.items()}
     numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
-    opened = 0
+    opened, began = 0, False
     for verdict in await asyncio.to_thread(survey, trunk, remembered):
         row = rows.get(verdict.finding.signature)
         if row is None:
@@ -76,11 +79,15 @@ async def _breakages(fork: Fork, trunk: Trunk) -> bool:
         written = await write(desk, verdict, row=row, trunk=trunk, numbers=numbers)
         if written.number is not None:
             numbers[verdict.finding.signature] = written.number
-    return opened > NEW_ISSUES
+        if not desk.silent and wanted(fork, written):
+            began = await start(fork, written, runs, by="Graft") is not written or began
+    return opened > NEW_ISSUES or began
 
 
-async def _rows(fork: Fork) -> list[Breakage]:
-    return [row for row in await fork.ctx.store.breakages(fork.name) if row.data.get("signature")]
+async def _rows(fork: Fork) -> dict[str, Breakage]:
+    """The breakages by signature."""
+    rows = await fork.ctx.store.breakages(fork.name)
+    return {row.data["signature"]: row for row in rows if row.data.get("signature")}
 
 
 async def _open_issues(fork: Fork, rows: dict[str, Breakage]) -> dict[int, Issue]:

@@ -46,13 +46,18 @@ async def read_trunk(fork: Fork, runs: list[Run]) -> Trunk:
     order = await asyncio.to_thread(trunk_order, fork.git)
     on_trunk = set(order)
     counts: dict[tuple[str, str], int] = {}
-    found = []
+    chosen = []
     for run in runs:
         key = (run.level, run.suite)
         counts[key] = counts.get(key, 0) + 1
         if run.sha in on_trunk and counts[key] <= RUNS_OF_A_SUITE:
-            found.append(_digests.get(run) or await _read(fork, run))
-    return Trunk(order, reversed(found))
+            chosen.append(run)
+    return Trunk(order, await read_runs(fork, chosen))
+
+
+async def read_runs(fork: Fork, runs: list[Run]) -> list[Digest]:
+    """What ended runs (newest first) said, oldest first."""
+    return [_digests.get(run) or await _read(fork, run) for run in reversed(runs)]
 
 
 def trunk_order(git: Git) -> list[str]:

@@ -202,11 +202,16 @@ class Gate(Model):
 
 
 class Triage(Model):
-    """When an owner is reminded of an open breakage of trunk, and which logins hear of one that stays open."""
+    """When an owner is reminded of an open breakage of trunk, which logins hear of one that stays open, and how much
+    the search for a culprit may run.
+    """
 
     remind_after: Duration = timedelta(days=2)
     escalate_after: Duration = timedelta(days=5)
     escalate_to: tuple[str, ...] = ()
+    bisect: Literal["auto", "manual"] = "auto"
+    runs_per_search: int = Field(default=40, ge=2)
+    searches_per_day: int = Field(default=6, ge=0)
 
 
 class Config(Model):

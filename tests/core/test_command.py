@@ -97,6 +97,9 @@ READ: list[tuple[str, list[v.Arguments]]] = [
     (f"/explain {SHA}", [v.Explain(SHA)]),
     (f"/split {SHA} {SHA} abcdef0", [v.Split((SHA, "abcdef0"))]),
     ("/split", [v.Split()]),
+    ("/bisect gemm-sweep please", [v.Bisect("gemm-sweep")]),
+    ("/bisect stop", [v.Bisect(None, True)]),
+    ("/bisect python/t.py::test[a]", [v.Bisect("python/t.py::test[a]")]),
     ("/ok-to-test", [v.OkToTest()]),
     ("/ok‑to‑test", [v.OkToTest()]),
     ("/help", [v.Help()]),
@@ -197,6 +200,8 @@ WRONG = [
     (f'/defer {SHA} {SHA} reason="x"', "one commit at a time"),
     (f"/wont-port {SHA}", "reason= is missing"),
     ("/pick", "commit is missing"),
+    ("/bisect", "missing"),
+    ("/bisect a b", "too much"),
     ("/retry now=1", "means nothing"),
     (f'/defer {SHA} reason="{"x" * 4001}"', "longer than"),
     ("/signoff l3 !!a", "can't be the name"),
@@ -345,6 +350,8 @@ ALLOWED: list[tuple[str, str, Standing, bool]] = [
     (f'/wont-port {SHA} reason="x"', "ada", Standing(Where.DASHBOARD), True),
     ("/rollback", "max", Standing(Where.PULL, open=False), True),
     ("/rollback", "wanda", Standing(Where.PULL, open=False), False),
+    ("/bisect unit", "wanda", Standing(Where.ISSUE), True),
+    ("/bisect unit", "stranger", Standing(Where.ISSUE), False),
 ]
 
 

@@ -27,7 +27,7 @@ validation:
     - {suite: side, area: docs}
 gate:
   trunk_red_blocks: [docs]
-triage: {remind_after: 2d, escalate_after: 4d, escalate_to: [maria, nobody-here]}
+triage: {bisect: manual, remind_after: 2d, escalate_after: 4d, escalate_to: [maria, nobody-here]}
 """
 BOOM = (
     'Traceback (most recent call last):\n  File "/ci/lib/layout.py", line {line}, in choose_layout\n'
@@ -95,8 +95,9 @@ class Trunk:
 
 
 @asynccontextmanager
-async def trunk(root: Path) -> AsyncIterator[Trunk]:
-    async with gated(root, config=CONFIG) as fork:
+async def trunk(root: Path, *, config: str = CONFIG) -> AsyncIterator[Trunk]:
+    """The gated pair with this file of Graft's."""
+    async with gated(root, config=config) as fork:
         yield Trunk(fork)
 
 

@@ -9,6 +9,7 @@ from bot.core.command.markdown import spoken
 from bot.core.command.table import BY_NAME, TABLE, Role, Spec, Where
 from bot.core.command.values import (
     Arguments,
+    Bisect,
     Command,
     Defer,
     Explain,
@@ -31,7 +32,7 @@ from bot.core.command.values import (
 from bot.core.command.words import WordError, cut, dashed
 
 __all__ = [
-    "BY_NAME", "MAX_COMMANDS", "TABLE", "Arguments", "Command", "Defer", "Explain", "Help", "Malformed",
+    "BY_NAME", "MAX_COMMANDS", "TABLE", "Arguments", "Bisect", "Command", "Defer", "Explain", "Help", "Malformed",
     "MetricText", "OkToTest", "Pick", "Rebase", "Retry", "Role", "Rollback", "Signoff", "Skip", "Spec", "Split",
     "Unsign", "Validate", "Waive", "Where", "WontPort", "help_text", "parse",
 ]  # fmt: skip

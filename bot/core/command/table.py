@@ -219,6 +219,19 @@ def _split(words: Words) -> v.Split:
     return v.Split(tuple(dict.fromkeys(_commit(word) for word in _plain(words))))
 
 
+def _bisect(words: Words) -> v.Bisect:
+    _only(words)
+    plain = [word for word in words.plain if word.strip()]
+    stop = bool(plain) and plain[0].lower() == "stop"
+    plain = plain[1:] if stop else plain
+    plain = plain[:1] + [word for word in plain[1:] if word.lower().rstrip(".!?:") not in _POLITE]
+    if len(plain) > 1:
+        raise WordError(f"one suite or test, in quotes where it holds spaces: {plain[1]!r} is too much")
+    if not plain and not stop:
+        raise WordError("the suite or test is missing")
+    return v.Bisect(plain[0] if plain else None, stop)
+
+
 def _help(words: Words) -> v.Help:
     plain = _plain(words)
     return v.Help(dashed(plain[0]).lower().removeprefix("/") if plain else None)
@@ -266,6 +279,8 @@ TABLE: tuple[Spec, ...] = (
          "/rollback", _bare(v.Rollback())),
     Spec("explain", "/explain [<commit>]", Role.ANYONE, _ALL,
          "Say why an upstream commit, or this batch, stands where it stands.", "/explain 1a2b3c4", _explain),
+    Spec("bisect", "/bisect <suite | test>, or /bisect stop", Role.WRITE, _ALL,
+         "Find the commit that broke it; `stop` ends the search.", "/bisect gemm-sweep", _bisect),
     Spec("ok-to-test", "/ok-to-test", Role.WRITE, _PULL,
          "Let a stranger's pull request, at this head commit, run on the runners.", "/ok-to-test", _bare(v.OkToTest())),
     Spec("help", "/help [command]", Role.ANYONE, _ALL, "Tell the commands.", "/help waive", _help),

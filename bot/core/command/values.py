@@ -120,6 +120,14 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Bisect:
+    """Find the commit that broke a suite or a test on trunk; `stop` ends a search (`target` None: the one here)."""
+
+    target: str | None
+    stop: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class OkToTest:
     """Let the code of this pull request, at the commit known when the comment came, run on the runners."""
 
@@ -133,7 +141,7 @@ class Help:
 
 Arguments = (
     Validate | Signoff | Unsign | Waive | Defer | WontPort | Skip | Pick | Retry | Rebase | Rollback | Explain | Split
-    | OkToTest | Help
+    | Bisect | OkToTest | Help
 )  # fmt: skip
 
 

@@ -80,6 +80,7 @@ class BreakageFacts:
     candidates: int = 0
     ruled_out: int = 0
     reopened: int = 0
+    search: str = ""
     rates: tuple[int, int] | None = None
 
 
@@ -124,6 +125,7 @@ def _sections(facts: BreakageFacts) -> dict[str, str]:
         "state": _state(facts),
         "fails": _fails(facts),
         "suspects": _suspects(facts),
+        **({"search": f"### The search for the culprit\n\n{facts.search}"} if facts.search else {}),
         "masks": _masks(facts),
         "data": block(
             "breakage",

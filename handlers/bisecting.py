@@ -1,0 +1,251 @@
+"""The search for a breakage's culprit: runs on trunk's older commits, then inside the bundle that did it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from bot.clients.git import Git
+from bot.clients.store.models import Breakage, Run
+from bot.core.batches import Batch, key_of
+from bot.core.bisect import Ask, next_step
+from bot.core.render.text import code, line, plural, short
+from bot.core.trailers import parse
+from bot.core.triage import Digest, State, Suspect
+from bot.core.triage.searching import Hunt, Standing
+from bot.core.types import BatchKind, Level
+from handlers.building import Committer, build, deleted_by_fork
+from handlers.fork import FORK, UPSTREAM, Fork
+from handlers.suspecting import carried_by
+from handlers.trunk import read_runs
+from handlers.validate import Target, start_level
+
+_MOST_PROBES = 50
+_DAY = "bisect:day"
+_ASKED = "bisect:asked:"
+
+
+async def why_not(fork: Fork, row: Breakage) -> str | None:
+    """Why no search can begin for this breakage; None where one can."""
+    hunt = Hunt.of(row.data)
+    if hunt is not None and hunt.running:
+        return "A search is running already."
+    if not row.data.get("after") or not row.data.get("first_bad"):
+        return "It is not known after which commit it came: no green run before it, so there is nothing to search."
+    limit = fork.config.triage.searches_per_day
+    if await _begun_today(fork) >= limit:
+        return f"{plural(limit, 'search')} began today: that is the limit."
+    return None
+
+
+async def ask(fork: Fork, row: Breakage, *, by: str, end: bool) -> None:
+    """Note that a search is wanted, or its end: the job that looks after trunk, and only that, changes breakages."""
+    await fork.put_note(f"{_ASKED}{row.key}", {"by": by, "end": end})
+    await fork.enqueue("triage", "trunk")
+
+
+async def answer_asks(fork: Fork, rows: dict[str, Breakage], runs: list[Run]) -> dict[str, Breakage]:
+    """Begin and end the searches that were asked for; gives the rows as they are then."""
+    scope, store = fork.scope, fork.ctx.store
+    fresh = dict(rows)
+    for key, asked in (await store.notes(scope.installation, fork.name, _ASKED)).items():
+        for signature, row in rows.items():
+            if f"{_ASKED}{row.key}" != key:
+                continue
+            hunt = Hunt.of(row.data)
+            if asked["end"] and hunt is not None and hunt.running:
+                said = f"stopped by {asked['by']}"
+                fresh[signature] = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": said}))
+                await store.save_breakage(fresh[signature])
+            elif not asked["end"]:
+                fresh[signature] = await start(fork, row, runs, by=asked["by"])
+        await store.remove_note(scope.installation, fork.name, key)
+    return fresh
+
+
+async def start(fork: Fork, row: Breakage, runs: list[Run], *, by: str) -> Breakage:
+    """Begin a search for this breakage, where one can begin; gives the row."""
+    if await why_not(fork, row) is not None:
+        return row
+    await fork.put_note(_DAY, {"day": fork.now.date().isoformat(), "count": await _begun_today(fork) + 1})
+    after, first = row.data["after"], row.data["first_bad"]
+    commits = await asyncio.to_thread(fork.git.commits, first, [after])
+    shas = (after, *(commit.sha for commit in commits))
+    suite = row.data["suite"]
+    weights, never = _weights(row, shas)
+    red = [test for name, test in row.data["red"] if name == suite] or row.data["suites"][suite]
+    hunt = Hunt(
+        signature=row.data["signature"],
+        suite=suite,
+        level=row.data["level"],
+        shas=shas,
+        probes=tuple(red[:_MOST_PROBES]),
+        by=by,
+        started=fork.now.isoformat(),
+        before=tuple(run.id for run in runs if run.sha in shas and run.suite == suite),
+        weights=weights,
+        never=never,
+        max_runs=fork.config.triage.runs_per_search,
+    )
+    row = await _step(fork, _with(row, hunt), hunt, runs)
+    await fork.ctx.store.save_breakage(row)
+    return row
+
+
+async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
+    """Go on with a search by what its runs told so far; asking for the same run twice is asking once."""
+    hunt = Hunt.of(row.data)
+    if hunt is None or not hunt.running:
+        return row
+    if not State(row.state).alive:
+        fresh = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": "it is mended"}), keep=True)
+    else:
+        fresh = await _step(fork, row, hunt, runs)
+    if fresh != row:
+        await fork.ctx.store.save_breakage(fresh)
+    return fresh
+
+
+def wanted(fork: Fork, row: Breakage) -> bool:
+    """Whether a search begins by itself: a new regression with more than one suspect, none searched for before."""
+    triage = fork.config.triage
+    return (
+        triage.bisect == "auto"
+        and row.state == State.OPEN
+        and row.data.get("kind") == "regression"
+        and "hunt" not in row.data
+        and len(row.data.get("suspects", [])) > 1
+        and row.number is not None
+    )
+
+
+def search_text(data: dict[str, Any]) -> str:
+    """The search's section of the issue; empty where there was none."""
+    hunt = Hunt.of(data)
+    if hunt is None:
+        return ""
+    where = f"inside {short(hunt.bundle)}" if hunt.bundle else "on trunk"
+    span = f"{plural(len(hunt.shas) - 1, 'commit')} {where}"
+    parts = [hunt.outer] if hunt.outer else []
+    named = ", ".join(_name(hunt, sha) for sha in hunt.culprits)
+    sure = f"{100 * hunt.confidence:.0f} %"
+    used = f"{plural(hunt.queued, 'run')} of at most {hunt.max_runs}"
+    text = {
+        Standing.RUNNING: f"It searches {span} with {code(hunt.suite)}: {used}. `/bisect stop` ends it.",
+        Standing.CULPRIT: f"**Culprit:** {named}, with {sure} confidence, after {used} over {span}.",
+        Standing.INCONCLUSIVE: f"**Inconclusive** after {used} over {span}: {line(hunt.said)}.",
+        Standing.STOPPED: f"The search over {span} ended without an answer: {line(hunt.said)}.",
+    }[hunt.standing]
+    if hunt.standing is Standing.INCONCLUSIVE and named:
+        text += f" Most is believed of {named} ({sure})."
+    return "\n\n".join([*parts, text])
+
+
+def built_shas(rows: list[Breakage]) -> set[str]:
+    """The commits that searches made in the mirror, which GitHub does not know."""
+    hunts = [Hunt.of(row.data) for row in rows]
+    return {sha for hunt in hunts if hunt is not None and hunt.bundle for sha in hunt.shas[1:]}
+
+
+def _name(hunt: Hunt, sha: str) -> str:
+    if hunt.names and sha in hunt.shas[1:]:
+        return f"upstream {short(hunt.names[hunt.shas.index(sha) - 1])}"
+    return short(sha)
+
+
+async def _begun_today(fork: Fork) -> int:
+    note = await fork.note(_DAY) or {}
+    return int(note.get("count", 0)) if note.get("day") == fork.now.date().isoformat() else 0
+
+
+def _weights(row: Breakage, shas: tuple[str, ...]) -> tuple[tuple[float, ...] | None, tuple[int, ...]]:
+    """The suspects' shares as the search's prior, and the places that can't have done it."""
+    suspects = [Suspect(**{**one, "evidence": (), "carries": ()}) for one in row.data.get("suspects", [])]
+    if len(suspects) >= 20 or not suspects:  # only the first ones are kept: nothing is known of the rest
+        return None, ()
+    share = {one.sha: one.share for one in suspects}
+    floor = 0.2 / len(suspects)
+    never = tuple(place for place, sha in enumerate(shas) if place and sha not in share)
+    return tuple(share.get(sha, 0.0) + floor for sha in shas[1:]), never
+
+
+async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breakage:
+    mine = [run for run in runs if run.sha in hunt.shas and run.suite == hunt.suite]
+    digests: list[Digest] = await read_runs(fork, mine)
+    step = await asyncio.to_thread(next_step, search=hunt.search(), runs=hunt.runs(digests))
+    if not isinstance(step, Ask):
+        return await _end(fork, row, hunt.ended(step), runs)
+    for place in dict.fromkeys(step.positions):
+        if hunt.queued >= hunt.max_runs:
+            said = f"more runs: {hunt.max_runs} were asked for, and too few of them proved anything"
+            return _with(row, hunt.model_copy(update={"standing": Standing.INCONCLUSIVE, "said": said}))
+        target = Target(hunt.shas[place], hunt.shas[0])
+        created = await start_level(fork, target, Level(hunt.level), suites=(hunt.suite,), again=True)
+        hunt = hunt.model_copy(update={"queued": hunt.queued + len(created)})
+    return _with(row, hunt)
+
+
+async def _end(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breakage:
+    """An answer: where it is one commit that takes in several upstream commits, the search goes on inside it."""
+    if hunt.standing is Standing.CULPRIT and hunt.bundle is None and len(hunt.culprits) == 1:
+        inside = await _inside(fork, hunt)
+        if inside is not None:
+            return await _step(fork, _with(row, inside), inside, runs)
+    return _with(row, hunt)
+
+
+async def _inside(fork: Fork, hunt: Hunt) -> Hunt | None:
+    """The search inside a bundle: its upstream commits applied again one by one on its parent, in the mirror alone."""
+    sha = hunt.culprits[0]
+    commit = await asyncio.to_thread(fork.git.commit, sha)
+    carries = await carried_by(fork, commit)
+    if len(carries) < 2:
+        return None
+    committer = Committer.of(await fork.login())
+    batch = Batch(key=key_of(fork.name, "bisect", sha), kind=BatchKind.BUNDLE, commits=carries, branch="")
+    built = await asyncio.to_thread(_apply, fork, batch, commit.parents[0], committer)
+    if len(built) < 2:
+        return None
+    confidence = f"{100 * hunt.confidence:.0f} %"
+    return hunt.model_copy(
+        update={
+            "bundle": sha,
+            "shas": (commit.parents[0], *(one for one, _ in built)),
+            "names": tuple(upstream for _, upstream in built),
+            "standing": Standing.RUNNING,
+            "weights": None,
+            "never": (),
+            "culprits": (),
+            "confidence": 0.0,
+            "queued": 0,
+            "outer": f"On trunk it came with {short(sha)} ({confidence} confidence), which takes in "
+            f"{plural(len(carries), 'upstream commit')}: `/rollback` on its pull request takes all of them back.",
+        }
+    )
+
+
+def _apply(fork: Fork, batch: Batch, parent: str, committer: Committer) -> list[tuple[str, str]]:
+    git: Git = fork.git
+    built = build(
+        git,
+        batch=batch,
+        base=parent,
+        upstream_tip=UPSTREAM,
+        config=fork.config,
+        committer=committer,
+        keep_deleted=deleted_by_fork(git, upstream=UPSTREAM, base=FORK),
+    )
+    made = git.commits(built.head, [parent])
+    for one in made:
+        git.set_ref(f"refs/graft/source/{one.sha}", one.sha)
+    return [(one.sha, parse(one.message).picks[-1]) for one in made if parse(one.message).picks]
+
+
+def _with(row: Breakage, hunt: Hunt, *, keep: bool = False) -> Breakage:
+    """The row with its search, and the state that follows from it."""
+    data = {**row.data, "hunt": hunt.model_dump(mode="json")}
+    if keep or row.state == State.FLAKY:
+        return replace(row, data=data)
+    state = {Standing.RUNNING: State.BISECTING, Standing.CULPRIT: State.CULPRIT_KNOWN}.get(hunt.standing, State.OPEN)
+    return replace(row, data=data, state=state.value)
