@@ -54,6 +54,9 @@ def lend(source: Path, target: Path) -> None:
     objects = Path(git(source, "rev-parse", "--path-format=absolute", "--git-path", "objects"))
     (target / "objects" / "info").mkdir(parents=True, exist_ok=True)
     (target / "objects" / "info" / "alternates").write_text(f"{objects}\n")
+    # a clone that left some objects out names others in their place
+    for ref in git(source, "for-each-ref", "--format=%(objectname) %(refname)", "refs/replace").splitlines():
+        git(target, "update-ref", *reversed(ref.split()))
 
 
 def configured(path: Path, tip: str, config: str) -> str:

@@ -11,7 +11,7 @@ from bot.clients.git import GitError, PushRejected
 from bot.clients.github import Conflict, Forbidden, NotFound, Pull, Validation
 from bot.core.batches import Batch, BatchState, ClosedWhy, Next, ToOpen, Waiting, WaitKind, next_batches
 from bot.core.decisions import PASSED_OVER
-from bot.core.render.pull import PullFacts, pull_body, pull_title, restate
+from bot.core.render.pull import PullFacts, pull_body, pull_title, read_batch, restate
 from bot.core.render.text import line, marker, short
 from bot.core.types import BatchKind, Disposition, LedgerEntry, Mode, Plan, PlannedCommit, Verdict
 from bot.core.upkeep import Deed, upkeep
@@ -218,7 +218,9 @@ async def push_built(fork: Fork, batch: Batch, sha: str, *, expected: str | None
         )
     except PushRejected as error:
         if error.kind != "stale_lease":  # else someone was faster; the next look sees what stands there
-            await _block(fork, batch, f"{_named(batch)}: {_REFUSED.get(error.kind, '')}{error.stderr}")
+            archived = "the repository is archived. " if "archived" in error.stderr else None
+            why = archived or _REFUSED.get(error.kind, "")
+            await _block(fork, batch, f"{_named(batch)}: {why}{error.stderr}")
         return False
     await _unblock(fork, batch)
     return True
@@ -251,6 +253,8 @@ async def open_batch(fork: Fork, plan: Plan, to_open: ToOpen) -> Batch | None:
     pull = await fork.github.create_pull(
         title=_title(plan, batch), body=body, head=batch.branch, base=fork.config.fork.branch, draft=draft
     )
+    if read_batch(pull.body) != read_batch(body):  # it was open already, from before a crash, or somebody edited it
+        await fork.github.update_pull(pull.number, title=_title(plan, batch), body=body)
     batch = replace(batch, number=pull.number, state=BatchState.DRAFT if draft else BatchState.OPEN)
     await save_batch(fork, batch, {"body": body, "title": pull.title})
     await _count_opening(fork)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,29 @@ async def test_a_deleted_store_is_read_back(tmp_path: Path, monkeypatch: pytest.
         code, out = await called("rebuild", "-r", "acme/other")
         assert code == 2
         assert "acme/other is not among" in out
+
+
+async def test_what_a_crash_left_unnoted_is_found_again(tmp_path: Path) -> None:
+    async with pair(tmp_path) as p:
+        p.install()
+        await p.settle()
+        before = sorted(told(b) for b in await p.batches())
+        # opened and not noted; pushed and not noted
+        with sqlite3.connect(tmp_path / "data" / "graft.db") as database:
+            assert database.execute("DELETE FROM batches WHERE number = 1").rowcount == 1
+            assert database.execute("UPDATE batches SET head = ? WHERE number > 1", ("0" * 40,)).rowcount == 2
+        await p.ingest()
+        assert sorted(told(b) for b in await p.batches()) == before
+        assert [pull.number for pull in p.pulls(None)] == [1, 2, 3]
+        assert not any("Someone pushed" in text for number in (1, 2, 3) for text in p.comments(number))
+        # what somebody made of the block by hand is not believed
+        await p.sandbox.as_user("walter").update_pull(FORK, 1, body='<!-- graft:batch {"commits":[1],"kind":7} -->')
+        with sqlite3.connect(tmp_path / "data" / "graft.db") as database:
+            database.execute("DELETE FROM batches WHERE number = 1")
+        await p.ingest()
+        assert await p.failures() == []
+        assert [pull.number for pull in p.pulls(None)] == [1, 2, 3]
+        assert p.carrying(p.shas["one"]) == [1]
 
 
 def environment(monkeypatch: pytest.MonkeyPatch, p: Pair, data: Path) -> None:

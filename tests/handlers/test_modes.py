@@ -211,7 +211,9 @@ async def test_locked_and_archived(tmp_path: Path) -> None:
         p.repository.archived = True
         p.upstream_commits("three", "Add three", {"three.txt": "3\n"})
         await p.ingest()
-        assert any("archived" in text for text in await p.failures())
+        assert p.carrying(p.shas["three"]) == []
+        blocked = await p.context.store.note(p.installation, FORK, "blocked")
+        assert [("the repository is archived" in text) for text in blocked.values()] == [True]
         p.repository.archived = False
         await p.ingest()
         assert len(p.carrying(p.shas["three"])) == 1
