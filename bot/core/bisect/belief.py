@@ -10,10 +10,10 @@ from itertools import accumulate
 from bot.core.bisect.values import Rates, Run, Search, Seen
 
 # rates that are thought possible before anything is seen, and how likely each is
-_RATES = (0.001, 0.01, 0.03, 0.06, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
-_WEIGHTS = (0.22, 0.05, 0.06, 0.09, 0.12, 0.12, 0.12, 0.10, 0.08, 0.03, 0.01)
+_RATES = (0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
+_WEIGHTS = (0.20, 0.07, 0.08, 0.11, 0.11, 0.12, 0.12, 0.12, 0.07)
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
-_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.5
+_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.3
 NONE_SHARE, OLDER_SHARE = 0.06, 0.01
 SUSPECTED = 0.75  # how much of the belief follows the suspects; the rest is spread evenly, since they may mislead
 

@@ -15,6 +15,7 @@ _LEVELS = [(index - 14) * 0.25 for index in range(29)]  # of the good level, in 
 _STEPS = (0.7, 0.8, 0.9, 1.0, 1.12, 1.27)  # of the claimed step: what is claimed after a search is biased
 _OTHER_HOST = 1.4  # how much noisier a value of another host is
 _WILD, _WILD_SIZE = 0.03, 9.0  # share and size of runs that something else disturbed
+_HAMMERED = 2  # runs that a position may be ahead of the ends
 _LEAST_SIGNAL = 0.4  # noises a step must have to be searched for at all
 
 
@@ -45,7 +46,13 @@ def next_metric_step(*, search: Search, step: Step, runs: Sequence[Run]) -> Next
             return Ask(ask, "confirm the culprit and its parent", host)
     if left <= 0:
         return Inconclusive(Missing.RUNS, members(best, search), best.share)
-    return Ask((_most_telling(search, step, shares, dead, alive, change),), "the run that tells most", host)
+    position = _most_telling(search, step, shares, dead, alive, change)
+    count = Counter(run.position for run in known if run.host == host)
+    end = min((0, search.n), key=lambda p: count[p])
+    if count[position] >= count[end] + _HAMMERED:
+        # asking one place again and again tells little while the levels themselves are not known
+        return Ask((end,), "learn the level of an end", host)
+    return Ask((position,), "the run that tells most", host)
 
 
 def _host(step: Step, runs: Sequence[Run]) -> str:
@@ -74,7 +81,7 @@ def _most_telling(
 
 def _density(z: float) -> float:
     """Of a value `z` noises away from its level: heavy-tailed, and now and then disturbed by something else."""
-    usual = 0.375 * math.sqrt(2) * (1 + z * z / 2) ** -2.5
+    usual = 0.375 * math.sqrt(2) * math.pow(1 + z * z / 2, -2.5)
     wild = math.exp(-0.5 * (z / _WILD_SIZE) ** 2) / (_WILD_SIZE * 2.5066)
     return (1 - _WILD) * usual + _WILD * wild
 
