@@ -115,8 +115,9 @@ def infra_text(message: str) -> bool:
 # a compiler's own complaint or a wrong use of memory is code, whatever else stands beside it
 _VETO = re.compile(
     r"illegal memory access|out of memory|out of resource|misaligned address|AssertionError|Mismatched elements"
+    r"|^(?:E|>)?[ \t]*assert\b"
     r"|error: .*\b(?:op|expected|undeclared|no member)\b|PassManager|CompilationError|could not open .*\.a\b",
-    re.IGNORECASE,
+    re.IGNORECASE | re.MULTILINE,
 )
 
 
