@@ -78,5 +78,5 @@ async def waive(asked: Asked) -> Said:
     by = ", ".join(line(name) for name in best.waiver.by)
     return asked.done(
         f"Waived until the end of {best.waiver.until.isoformat()} (UTC) by {by}: {code(args.scope)}. "
-        f"{line(best.text, 300)}.{more}"
+        f"{line(best.text, 300)}{more}"
     )

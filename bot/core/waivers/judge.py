@@ -289,9 +289,11 @@ class Ask:
 
 
 def asks(judged: Iterable[JudgedWaiver]) -> tuple[Ask, ...]:
-    """What the owners of waivers that end soon, or have ended, are to be asked."""
+    """What the owners of waivers that end soon, or have ended, are to be asked; one that never held is no question."""
     found = {}
     for one in judged:
+        if one.waiver.given_at is not None and one.waiver.given_at >= one.waiver.ends:
+            continue
         if one.state in (WaiverState.NEAR_EXPIRY, WaiverState.LAPSED):
             key = f"{one.waiver.scope} {one.waiver.until} {one.state}"
             found[key] = Ask(key, one.waiver.owner, f"The waiver of {one.waiver.scope}: {one.text}")
