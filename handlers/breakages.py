@@ -270,7 +270,7 @@ async def _open(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
     issue = await fork.github.create_issue(
         breakage_title(facts),
         body,
-        labels=labels,
+        labels=[LABEL],  # by which it is found again: the others change
         assignees=[owner for owner in facts.mentions if "/" not in owner],
         marker=breakage_marker(facts.key),
     )
@@ -280,6 +280,7 @@ async def _open(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
         if issue.state_reason in ("not_planned", "duplicate"):
             return replace(row, number=issue.number, state=State.DISMISSED.value)
         await fork.github.update_issue(issue.number, body=breakage_body(facts, issue.body), state="open")
+    await fork.github.add_labels(issue.number, labels)
     return replace(row, number=issue.number)
 
 

@@ -25,4 +25,5 @@ async def trunk_digest(fork: Fork) -> str:
         )
     told = await fork.note("trunk:infra") or []
     infra = [InfraNote(note["suite"], note["why"], note["judged"]) for note in told]
-    return digest_section(rows=rows, infra=infra, now=fork.now)
+    waiting = int((await fork.note("trunk:opened") or {}).get("waiting", 0))
+    return digest_section(rows=rows, infra=infra, now=fork.now, waiting=waiting)

@@ -18,6 +18,8 @@ from handlers.results import suite_states, write_check
 from handlers.trunk import read_trunk
 
 NEW_ISSUES = 20  # in one job: GitHub takes some 80 new things a minute, and others write too
+ISSUES_A_DAY = 60  # a trunk that breaks in more ways than this at once is one event; the dashboard says how many wait
+_TODAY = "trunk:opened"
 _TOLD_INFRA = timedelta(hours=24)
 
 
@@ -69,19 +71,27 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
     desk = Desk(fork, await _open_issues(fork, rows), silent=fork.config.mode is Mode.OBSERVE)
     remembered = {signature: await remembered_of(desk, row) for signature, row in rows.items()}
     numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
-    opened, began = 0, False
+    opened, began, left = 0, False, 0
+    may_open = min(NEW_ISSUES, ISSUES_A_DAY - await _opened_today(fork))
     for verdict in await asyncio.to_thread(survey, trunk, remembered):
         row = rows.get(verdict.finding.signature)
-        if row is None:
-            opened += 1
-            if opened > NEW_ISSUES:
-                continue
+        if row is None and opened >= may_open:
+            left += 1
+            continue
+        opened += row is None
         written = await write(desk, verdict, row=row, trunk=trunk, numbers=numbers)
         if written.number is not None:
             numbers[verdict.finding.signature] = written.number
         if not desk.silent and wanted(fork, written):
             began = await start(fork, written, runs, by="Graft") is not written or began
-    return opened > NEW_ISSUES or began
+    today = await _opened_today(fork) + opened
+    await fork.put_note(_TODAY, {"day": fork.now.date().isoformat(), "opened": today, "waiting": left})
+    return began or (left > 0 and today < ISSUES_A_DAY)
+
+
+async def _opened_today(fork: Fork) -> int:
+    note = await fork.note(_TODAY) or {}
+    return int(note["opened"]) if note.get("day") == fork.now.date().isoformat() else 0
 
 
 async def _rows(fork: Fork) -> dict[str, Breakage]:
@@ -100,12 +110,15 @@ async def _open_issues(fork: Fork, rows: dict[str, Breakage]) -> dict[int, Issue
 async def _note_green(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
     """Keep trunk's newest commit at which all that ran passed, L1 whole among it; an older one never replaces it."""
     wanted = {(Level.L1.value, suite.suite) for suite in fork.config.validation.l1 if not suite.manual}
-    newest: dict[str, dict[tuple[str, str], str | None]] = {}
+    said: dict[str, dict[tuple[str, str], set[str | None]]] = {}
     for run in runs:
-        newest.setdefault(run.sha, {}).setdefault((run.level, run.suite), run.outcome)
+        if run.outcome not in (Outcome.INFRA, Outcome.CANCELLED):
+            said.setdefault(run.sha, {}).setdefault((run.level, run.suite), set()).add(run.outcome)
     for sha in reversed(trunk.order):
-        outcomes = newest.get(sha, {})
-        if outcomes and wanted <= set(outcomes) and set(outcomes.values()) <= {Outcome.PASSED, Outcome.WAIVED}:
+        outcomes = said.get(sha, {})
+        # one run of a suite that failed there outweighs those that passed
+        good = all(words <= {Outcome.PASSED, Outcome.WAIVED} for words in outcomes.values())
+        if outcomes and wanted <= set(outcomes) and good:
             note = await fork.note("trunk") or {}
             if note.get("green") != sha:
                 await fork.put_note("trunk", {**note, "green": sha})

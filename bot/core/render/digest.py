@@ -32,7 +32,7 @@ class InfraNote:
     judged: bool
 
 
-def digest_section(*, rows: Sequence[DigestRow], infra: Sequence[InfraNote], now: datetime) -> str:
+def digest_section(*, rows: Sequence[DigestRow], infra: Sequence[InfraNote], now: datetime, waiting: int = 0) -> str:
     """The section; empty where trunk never broke and no machine did. Of one day, so that it is still between events."""
     today = now.date()
     alive = [row for row in rows if row.state in (*_RED, "flaky")]
@@ -49,6 +49,10 @@ def digest_section(*, rows: Sequence[DigestRow], infra: Sequence[InfraNote], now
         text = f"Machines: {plural(len(infra), 'run')} of the last day had failures of theirs"
         text += f", {spoilt} of them prove nothing" if spoilt else ""
         parts.append(f"{text}; the last: {code(infra[-1].suite)}, {line(infra[-1].why, 160)}.")
+    if waiting:
+        parts.append(
+            f"{plural(waiting, 'cause')} more broke trunk and have no issue yet: so many are not opened at once."
+        )
     if put_by and parts:
         parts.append(f"Closed by people without a fix: {_numbers(put_by)}.")
     return f"### Trunk on {today:%Y-%m-%d}\n\n" + "\n\n".join(parts) if parts else ""
