@@ -26,11 +26,11 @@ $(BIN)/pip:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[demo]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo]'
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt | $(BIN)/pip
-	$(BIN)/pip install --quiet -c constraints.txt -e '.[test]'
+	$(BIN)/pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[test]'
 	PIP=$(BIN)/pip tests/setup
 	touch $@
 
