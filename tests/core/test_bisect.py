@@ -179,12 +179,12 @@ def test_a_search_that_makes_no_sense(bad: dict[str, object]) -> None:
     ("status", "harness", "seen"),
     [
         (0, "command", Seen.PASS), (1, "command", Seen.FAIL), (3, "command", Seen.FAIL), (125, "command", Seen.SKIP),
-        (126, "command", Seen.SKIP),
-        (127, "command", Seen.SKIP), (137, "command", Seen.SKIP), (-9, "command", Seen.SKIP),
-        (139, "command", Seen.FAIL), (-11, "command", Seen.FAIL), (134, "pytest", Seen.FAIL),
-        (143, "command", Seen.SKIP), (130, "command", Seen.SKIP), (None, "command", Seen.SKIP), (255, "command", Seen.SKIP),
-        (0, "pytest", Seen.PASS), (1, "pytest", Seen.FAIL), (2, "pytest", Seen.SKIP), (3, "pytest", Seen.SKIP),
-        (4, "pytest", Seen.ABSENT), (5, "pytest", Seen.ABSENT), (6, "pytest", Seen.SKIP), (127, "pytest", Seen.SKIP),
+        (126, "command", Seen.SKIP), (127, "command", Seen.SKIP), (137, "command", Seen.SKIP),
+        (-9, "command", Seen.SKIP), (139, "command", Seen.FAIL), (-11, "command", Seen.FAIL),
+        (134, "pytest", Seen.FAIL), (143, "command", Seen.SKIP), (130, "command", Seen.SKIP),
+        (None, "command", Seen.SKIP), (255, "command", Seen.SKIP), (0, "pytest", Seen.PASS),
+        (1, "pytest", Seen.FAIL), (2, "pytest", Seen.SKIP), (3, "pytest", Seen.SKIP), (4, "pytest", Seen.ABSENT),
+        (5, "pytest", Seen.ABSENT), (6, "pytest", Seen.SKIP), (127, "pytest", Seen.SKIP),
     ],
 )  # fmt: skip
 def test_exit_statuses_that_can_not_mean_bad_never_do(status: int | None, harness: str, seen: Seen) -> None:

@@ -12,8 +12,9 @@ from bot.core.bisect.values import Rates, Run, Search, Seen
 # rates that are thought possible before anything is seen, and how likely each is
 _RATES = (0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 _WEIGHTS = (0.20, 0.07, 0.08, 0.11, 0.11, 0.12, 0.12, 0.12, 0.07)
+_ANY, _ALIKE, _ONE_SIDED = 0.4, 0.35, 0.25
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
-_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.3
+_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.15
 NONE_SHARE, OLDER_SHARE = 0.06, 0.01
 SUSPECTED = 0.75  # how much of the belief follows the suspects; the rest is spread evenly, since they may mislead
 
@@ -82,10 +83,17 @@ def information(shares: Sequence[float], false_fail: Sequence[float], true_fail:
 def _given(
     hint: Rates | None, trust: float, good_f: int, good_p: int, bad_f: int, bad_p: int
 ) -> tuple[float, float, float]:
-    """(P(runs | hypothesis), expected P(fail | good), expected P(fail | bad))."""
-    good, bad = _evidence(good_f, good_p), _evidence(bad_p, bad_f)
-    told = good * bad
-    lie, miss = _evidence(good_f + 1, good_p) * bad, _evidence(bad_p + 1, bad_f) * good
+    """(P(runs | hypothesis), expected P(fail | good), expected P(fail | bad)).
+
+    A test is noise in both directions alike, or fails at random where it should pass and never the other way round, or
+    either rate is anything.
+    """
+    good, bad, sure = _evidence(good_f, good_p), _evidence(bad_p, bad_f), _known(0.0, bad_p, bad_f)
+    more_good, alike = _evidence(good_f + 1, good_p), _evidence(good_f + bad_p, good_p + bad_f)
+    more_alike = _ALIKE * _evidence(good_f + bad_p + 1, good_p + bad_f)
+    told = _ANY * good * bad + _ALIKE * alike + _ONE_SIDED * good * sure
+    lie = _ANY * more_good * bad + more_alike + _ONE_SIDED * more_good * sure
+    miss = _ANY * good * _evidence(bad_p + 1, bad_f) + more_alike + _ONE_SIDED * good * sure * _SURE
     if hint is not None:
         good, bad = _known(hint.false_fail, good_f, good_p), _known(hint.false_pass, bad_p, bad_f)
         hinted = trust * good * bad

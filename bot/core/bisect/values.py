@@ -54,7 +54,7 @@ class Search:
     absent_is_good: bool = True
     max_runs: int = 200
     parallel: int = 1
-    confidence: float = 0.996
+    confidence: float = 0.9965
 
     def __post_init__(self) -> None:
         if self.n < 1:
