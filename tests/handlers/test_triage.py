@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+import sqlalchemy as sa
+
+from bot.clients.store.schema import breakages
 from bot.core.types import Outcome
 from bot.core.validation import ManifestCheck, TestOutcome, TestResult
 from tests.golden import same_as_golden
@@ -96,7 +100,7 @@ async def test_a_cause_lives_from_its_first_red_to_its_return(tmp_path: Path) ->
         assert await t.world.failures() == []
 
 
-async def test_bursts_machines_masks_and_pull_requests(tmp_path: Path) -> None:
+async def test_bursts_machines_masks_and_pull_requests(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with trunk(tmp_path) as t:
         good = await t.moves("Say more", {"docs/text.txt": "two\n"})
         many = [f"tests/core/test_all.py::test_a[{n}]" for n in range(2_000)]
@@ -154,4 +158,23 @@ async def test_bursts_machines_masks_and_pull_requests(tmp_path: Path) -> None:
         assert f"stood behind #{build.number}" in new.body
         assert f"last seen passing at `{bad[:10]}`" in new.body
         assert "`" + broken[:10] + "`" in new.body.split("### Suspects")[1]
+
+        # the database is lost, GitHub is not: the same issues are found again, by their marker
+        numbers = [issue.number for issue in t.issues()]
+        async with t.world.context.store._begin() as connection:
+            await connection.execute(sa.delete(breakages))
+        await t.world.ask("triage", "trunk")
+        await t.world.settle()
+        assert [issue.number for issue in t.issues()] == numbers
+        assert set(await t.rows()) == {issue.number for issue in t.issues("open")}
+
+        # a flood of causes is one event: so many issues a day, the dashboard tells of the rest
+        monkeypatch.setattr("handlers.triage.NEW_ISSUES", 2)
+        monkeypatch.setattr("handlers.triage.ISSUES_A_DAY", 10)
+        flood = await t.moves("Break all", {"lib/all.py": "x = 3\n"})
+        await t.told(flood, red={f"tests/core/test_all.py::test_{n}": f"KeyError: 'key_{n}_x'" for n in "abcdefghi"})
+        opened = len(t.issues()) - len(numbers)
+        note = await t.world.context.store.note(t.world.scope.installation, FORK, "trunk:opened")
+        assert 2 < opened < 9 and note["waiting"] > 0
+        assert "broke trunk without an issue yet" in t.world.dashboard().body
         assert await t.world.failures() == []

@@ -50,9 +50,8 @@ def digest_section(*, rows: Sequence[DigestRow], infra: Sequence[InfraNote], now
         text += f", {spoilt} of them prove nothing" if spoilt else ""
         parts.append(f"{text}; the last: {code(infra[-1].suite)}, {line(infra[-1].why, 160)}.")
     if waiting:
-        parts.append(
-            f"{plural(waiting, 'cause')} more broke trunk and have no issue yet: so many are not opened at once."
-        )
+        more = plural(waiting, "more cause")
+        parts.append(f"{more} broke trunk without an issue yet: so many are not opened at once.")
     if put_by and parts:
         parts.append(f"Closed by people without a fix: {_numbers(put_by)}.")
     return f"### Trunk on {today:%Y-%m-%d}\n\n" + "\n\n".join(parts) if parts else ""
