@@ -73,7 +73,7 @@ async def waive(asked: Asked) -> Said:
     covered = [failure for failure in found.heard.failures if best.waiver.covers(failure)]
     left = sorted({failure.name for failure in covered if not best.exempts(failure, head=pull.head.sha)})
     more = (
-        f" Of L3 it does not hold yet for {', '.join(map(code, left[:5]))}: that takes two maintainers." if left else ""
+        f"; of L3 it does not hold yet for {', '.join(map(code, left[:5]))}: that takes two maintainers." if left else ""
     )
     by = ", ".join(line(name) for name in best.waiver.by)
     return asked.done(
