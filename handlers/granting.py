@@ -72,9 +72,7 @@ async def waive(asked: Asked) -> Said:
         return asked.refused(f"It does not hold: {line(best.text, 400)}.")
     covered = [failure for failure in found.heard.failures if best.waiver.covers(failure)]
     left = sorted({failure.name for failure in covered if not best.exempts(failure, head=pull.head.sha)})
-    more = (
-        f"; of L3 it does not hold yet for {', '.join(map(code, left[:5]))}: that takes two maintainers." if left else ""
-    )
+    more = f"; of L3 not yet for {', '.join(map(code, left[:5]))}: that takes two maintainers." if left else ""
     by = ", ".join(line(name) for name in best.waiver.by)
     return asked.done(
         f"Waived until the end of {best.waiver.until.isoformat()} (UTC) by {by}: {code(args.scope)}. "
