@@ -11,7 +11,7 @@ from bot.core.bisect.values import Rates, Run, Search, Seen
 
 # rates that are thought possible before anything is seen, and how likely each is
 _RATES = (0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
-_WEIGHTS = (0.20, 0.07, 0.08, 0.11, 0.11, 0.12, 0.12, 0.12, 0.07)
+_WEIGHTS = (0.20, 0.06, 0.07, 0.10, 0.10, 0.11, 0.12, 0.14, 0.10)
 _ANY, _ALIKE, _ONE_SIDED = 0.4, 0.35, 0.25
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
 _NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.15

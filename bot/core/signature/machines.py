@@ -12,11 +12,12 @@ DISK = rules(
     (
         "disk full",
         r"No space left on device",
-        r"not enough (?:free )?(?:disk )?space",
+        r"not enough (?:free )?disk space",
+        r"not enough space (?:left )?on",
         r"\bENOSPC\b",
         r"out of disk space",
         r"disk (?:is )?full",
-        r"insufficient (?:disk )?space",
+        r"insufficient disk space",
         r"There is not enough space on the disk",
     ),
     (
@@ -57,8 +58,8 @@ MACHINE = rules(
     ),
     (
         "network mount",
-        r"(?:No such file or directory|cannot access|not found|unavailable).{0,20}'?/(?:mnt|nfs|net|gvfs|shared|efs"
-        r"|fsx)/(?P<what>[^'\s]+)",
+        r"(?:No such file or directory|cannot access|not found|unavailable).{0,20}"
+        r"(?:/[\w.-]{1,40}){0,3}/(?:gvfs|nfs|efs|fsx|smb|cifs|lustre|gpfs|cvmfs|afs)/(?P<what>[^'\s]+)",
     ),
     (
         "host memory",
@@ -67,27 +68,30 @@ MACHINE = rules(
         r"OOM[- ]?Killed",
         r"Out of memory: Killed",
         r"\bENOMEM\b",
-        r"MemoryError",
         r"killed by the (?:OOM|kernel)",
         r"ran out of (?:host )?memory",
         r"system is (?:running )?low on memory",
     ),
     (
         "runner lost",
-        r"(?:runner|agent|node|worker|executor|machine|instance|pod|job).{0,60}(?P<what>lost communication"
-        r"|lost connection|was lost|has been lost|went away|is offline|went offline|not reachable|unreachable"
-        r"|disconnected|stopped responding|failed to come online|is unhealthy|did(?: not|n't) (?:respond|connect))",
-        r"(?P<other>lost (?:communication|connection|contact)) (?:with|to) the (?:server|runner|agent|node)",
+        r"(?:runner|agent|node|machine|instance|pod).{0,60}(?P<what>lost communication|lost connection|was lost"
+        r"|has been lost|went away|is offline|went offline|stopped responding|failed to come online)",
+        r"(?:runner|agent|machine|pod).{0,60}(?P<what>not reachable|unreachable|disconnected|is unhealthy"
+        r"|did(?: not|n't) (?:respond|connect))",
+        r"(?P<what>lost (?:communication|connection|contact)) (?:with|to) the (?:server|runner|agent|node)",
     ),
     (
         "runner stopped",
-        r"(?:runner|agent|node|instance|pod|machine).{0,40}(?:received a (?P<what>shutdown)|(?P<down>shutting down)"
-        r"|(?:was|has been) (?P<how>shut ?down|terminated|evicted|preempted|reclaimed|deleted))",
-        r"(?P<signal>shutdown) signal",
-        r"(?P<spot>spot (?:instance )?(?:interruption|termination))",
-        r"(?P<pre>preempted|preemption)",
-        r"(?P<slurm>NODE_?FAIL|NODE FAILURE)",
-        r"(?P<ev>Evicted)",
+        r"(?:runner|agent|node|instance|pod|machine).{0,40}received a (?P<what>shutdown)",
+        r"(?:runner|agent|node|instance|pod|machine).{0,40}(?P<what>shutting down)",
+        r"(?:runner|agent|node|instance|pod|machine).{0,40}(?:was|has been)"
+        r" (?P<what>shut ?down|terminated|evicted|preempted|reclaimed|deleted)",
+        r"(?P<what>shutdown) signal",
+        r"(?P<what>spot (?:instance )?(?:interruption|termination))",
+        r"(?:instance|node|vm|job|task|machine|spot).{0,30}(?P<what>preempt)",
+        r"(?P<what>NODE_?FAIL|NODE FAILURE)",
+        r"\breason\W{0,4}(?P<what>Evicted)",
+        r"^(?P<what>Evicted)\b",
     ),
     (
         "runner error",
@@ -161,7 +165,6 @@ BUSY = rules(
     (
         "device busy",
         r"Device or resource busy",
-        r"Text file busy",
         r"(?:Unable to create|could not lock).{0,200}\.lock'?:? ?(?:File exists)?",
         r"Could not get lock",
         r"is (?:held|locked) by (?:another )?process",
@@ -274,7 +277,7 @@ NETWORK = rules(
         r"Recv failure",
         r"Send failure",
         r"transfer closed",
-        r"unexpected EOF",
+        r"unexpected EOF(?! while)",
         r"invalid index-pack output",
         r"ProtocolError",
         r"ServerDisconnected",
@@ -337,7 +340,7 @@ NETWORK = rules(
         r"|check failed)",
         r"DO NOT MATCH THE HASHES",
         r"(?:corrupt(?:ed)?|truncated) (?:download|archive|zip|tar|gzip|layer|file)",
-        r"unexpected end of (?:file|data|archive)",
+        r"unexpected end of (?:data|archive|stream)",
         r"BadZipFile",
         r"not in gzip format",
         r"zlib.{0,30}(?:error|incorrect)",
@@ -350,7 +353,8 @@ NETWORK = rules(
         r"quota (?:exceeded|has been|limit)",
         r"over its data quota",
         r"storage quota",
-        r"billing",
+        r"billing (?:issue|problem|account)",
+        r"account.{0,30}billing",
         r"spending limit",
         r"recent account payments",
     ),

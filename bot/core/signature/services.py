@@ -8,7 +8,7 @@ from functools import lru_cache
 from bot.core.signature import machines, project, running
 from bot.core.signature.clean import base
 from bot.core.signature.mask import mask
-from bot.core.signature.model import CODE, INFRA, UNKNOWN, Found, Rank
+from bot.core.signature.model import CODE, UNKNOWN, Found, Rank
 from bot.core.signature.rule import LINE, WHO, Rule
 
 TABLE = (
@@ -51,7 +51,13 @@ _ASKED = tuple(
         ("cache", r"cache"),
     )
 )
-_LOCAL = re.compile(r"localhost|127\.0\.0\.1|\[?::1\]?|0\.0\.0\.0")
+# kinds that are nobody's fault but the network's, unless the tests talk to themselves
+_REACHING = frozenset({"connection refused", "connection cut", "network timeout", "no route", "http 5xx", "rate limit"})
+_OWN = re.compile(
+    r"localhost|127\.0\.0\.1|\[?::1\]|0\.0\.0\.0|c10d|TCPStore|rdzv|rendezvous|gloo|nccl|openai|uvicorn", re.I
+)
+_PLAIN_500 = re.compile(r"\b500\b|Internal Server Error", re.I)
+_KNOWN_HOST = re.compile(r"https?://|github|pypi|docker|registry|hugging ?face|amazonaws|azure|googleapis", re.I)
 _OURS = re.compile(r"triton|mlir|llvm(?!-dev)|torch(?!vision)|_C\b", re.I)
 LONGEST = 600
 # said in passing by what is going on, not by what went wrong
@@ -87,11 +93,9 @@ def _key(rule: Rule, line: str, what: str) -> str:
 
 
 def _class(rule: Rule, line: str, what: str) -> str:
-    if (
-        rule.cls == INFRA
-        and rule.kind in ("connection refused", "connection cut", "network timeout", "no route")
-        and _LOCAL.search(line)
-    ):
+    if rule.kind in _REACHING and _OWN.search(line):
+        return UNKNOWN
+    if rule.kind == "http 5xx" and _PLAIN_500.search(line) and not _KNOWN_HOST.search(line):
         return UNKNOWN
     if rule.kind == "missing library" and _OURS.search(what):
         return CODE
