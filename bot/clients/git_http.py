@@ -107,7 +107,7 @@ class GitHttpBackend:
             finally:
                 await _end(process, feeding)
 
-        return StreamingResponse(body(), status, headers)
+        return _Answer(body(), status, headers, feeding)
 
     def _environment(self, request: Request, repository: str, tail: str, service: str) -> dict[str, str]:
         environment = {name: os.environ[name] for name in ("PATH", "LD_LIBRARY_PATH", "TMPDIR") if name in os.environ}
@@ -137,6 +137,21 @@ class GitHttpBackend:
         if self.environment is not None:
             environment |= self.environment(request, repository)
         return environment
+
+
+class _Answer(StreamingResponse):
+    """Looks for the client's end only once its whole request is read: git answers before, and to look is to read."""
+
+    def __init__(
+        self, body: AsyncIterator[bytes], status: int, headers: dict[str, str], feeding: asyncio.Task[None]
+    ) -> None:
+        super().__init__(body, status, headers)
+        self._feeding = feeding
+
+    async def listen_for_disconnect(self, receive: Receive) -> None:
+        """Wait until the client is gone."""
+        await asyncio.wait([self._feeding])
+        await super().listen_for_disconnect(receive)
 
 
 def _service(request: Request, tail: str) -> str | None:

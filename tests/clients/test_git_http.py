@@ -139,3 +139,16 @@ async def test_a_packed_body_is_unpacked(root: Path) -> None:
         assert answer.content[8:12] == b"PACK"
         broken = await http.post(path, content=b"no gzip", headers=headers)
         assert b"PACK" not in broken.content
+
+
+async def test_a_push_that_comes_in_many_pieces_arrives_whole(root: Path, tmp_path: Path) -> None:
+    # git answers with its headers before it has read the pack: nothing may take a piece of it away meanwhile
+    work = Checkout(tmp_path / "work")
+    noise = "".join(f"{hash((at, 'x')):x}\n" for at in range(200_000))
+    work.commit("Large", {f"large{at}": f"{at}{noise[at * 1000 :]}" for at in range(3)})
+    async with served(GitHttpBackend(root, receive=True, authorize=allow)) as url:
+        pushed = git("-C", str(work.path), "-c", "core.compression=0", "push", f"{url}/acme/fork.git", "HEAD:large")
+        code, said = await asyncio.wait_for(pushed, 120)
+    assert code == 0, said
+    _, there = await git("-C", str(root / "acme/fork.git"), "rev-parse", "large")
+    assert there.strip() == work.git("rev-parse", "HEAD")
