@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from bot.core.bisect.belief import Belief
 from bot.core.bisect.groups import Group, chance_to_build, groups
-from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Run, Search, Seen
+from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Run, Search, Seen
+
+_QUIET, _LOUD = 0.3, 0.5  # sums of both rates
+_EASED, _TIGHTENED = 2.0, 0.3  # of the doubt that is left, where runs are quiet and where they are loud
 
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
@@ -19,12 +22,13 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
     belief = Belief(search, runs)
     found = groups(belief.shares, dead, search.n)
     best = max(found, key=lambda group: group.share)
-    if belief.shares[search.n + 1] >= search.confidence:
+    enough = _enough(search.confidence, belief.rates())
+    if belief.shares[search.n + 1] >= enough:
         return NoCulprit(belief.shares[search.n + 1])
-    if belief.shares[0] >= search.confidence:
+    if belief.shares[0] >= enough:
         return Inconclusive(Missing.GOOD_END, confidence=belief.shares[0])
     left = search.max_runs - len(runs)
-    if best.share >= search.confidence:
+    if best.share >= enough:
         ask = _bracket(best, belief)
         if not ask:
             return Culprit(members(best, search), best.share, belief.rates())
@@ -33,6 +37,13 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
     if left <= 0:
         return Inconclusive(Missing.RUNS, members(best, search), best.share)
     return Ask(_most_telling(search, belief, dead, alive, min(search.parallel, left)), "the run that tells most")
+
+
+def _enough(confidence: float, rates: Rates) -> float:
+    """The belief that an answer needs: where runs lie much the rates are known worse, and errors would gather there."""
+    noise = min(max(rates.false_fail + rates.false_pass, _QUIET), _LOUD)
+    share = (_LOUD - noise) / (_LOUD - _QUIET)
+    return 1 - (1 - confidence) * (_EASED * share + _TIGHTENED * (1 - share))
 
 
 def _dead(run: Run, search: Search) -> bool:
