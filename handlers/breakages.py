@@ -52,6 +52,7 @@ class Desk:
 
     fork: Fork
     open_issues: Mapping[int, Issue] = field(default_factory=dict)
+    rows: dict[str, Breakage] = field(default_factory=dict)  # by signature
     silent: bool = False  # the mode lets Graft write no issue
     _people: People | None = None
     _labels: set[str] = field(default_factory=set)
@@ -207,12 +208,12 @@ async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, number
     asked = await _owners(desk, data)
     red, seen = set(finding.red), set(finding.unseen)
     masked = {(suite, test) for suite, test in data["masks"]}
-    others = await desk.fork.ctx.store.breakages(desk.fork.name, [s.value for s in State if s.alive])
-    hidden = [
+    others = [other for other in desk.rows.values() if State(other.state).alive and other.key != row.key]
+    hidden = sorted(
         other.number
         for other in others
-        if other.key != row.key and other.number and masked & {(s, t) for s, t in other.data.get("red", [])}
-    ]
+        if other.number and any((suite, test) in masked for suite, test in other.data.get("red", []))
+    )
     suspects = tuple(
         Suspect(**{**one, "evidence": tuple(one["evidence"]), "carries": tuple(one["carries"])})
         for one in data.get("suspects", [])

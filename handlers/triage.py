@@ -68,7 +68,7 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
     """Bring every breakage to what trunk says; True where issues are left to be opened."""
     rows = await answer_asks(fork, rows, runs)
     rows = {signature: await advance(fork, row, runs) for signature, row in rows.items()}
-    desk = Desk(fork, await _open_issues(fork, rows), silent=fork.config.mode is Mode.OBSERVE)
+    desk = Desk(fork, await _open_issues(fork, rows), dict(rows), silent=fork.config.mode is Mode.OBSERVE)
     remembered = {signature: await remembered_of(desk, row) for signature, row in rows.items()}
     numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
     opened, began, left = 0, False, 0
@@ -80,6 +80,7 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
             continue
         opened += row is None
         written = await write(desk, verdict, row=row, trunk=trunk, numbers=numbers)
+        desk.rows[verdict.finding.signature] = written
         if written.number is not None:
             numbers[verdict.finding.signature] = written.number
         if not desk.silent and wanted(fork, written):
