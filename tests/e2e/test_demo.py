@@ -134,7 +134,10 @@ def outline(told: dict[str, Any]) -> dict[str, Any]:
     return {
         "landed": landed,
         "conflicts": sorted(tuple(row["commits"]) for row in rows if row["kind"] == "conflict"),
-        "breakages": [(b["title"], sorted(b["labels"]), b["owners"]) for b in told["breakages"]],
+        "breakages": [
+            (b["title"], sorted(name for name in b["labels"] if not name.startswith("state:")), b["owners"])
+            for b in told["breakages"]
+        ],
         "ledger": told["ledger"],
         "backlog": told["metrics"]["backlog"],
     }
