@@ -105,7 +105,7 @@ def test_no_culprit_is_said() -> None:
 
 
 def test_a_good_end_that_fails_is_no_range() -> None:
-    runs = [Run(0, Seen.FAIL), Run(9, Seen.FAIL)] * 8
+    runs = [Run(0, Seen.FAIL), Run(9, Seen.FAIL)] * 10
     answer = next_step(search=Search(n=9), runs=runs)
     assert isinstance(answer, Inconclusive)
     assert answer.missing is Missing.GOOD_END

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from bot.core.bisect.belief import Belief
 from bot.core.bisect.groups import Group, chance_to_build, groups
 from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Run, Search, Seen
 
-_QUIET, _LOUD = 0.3, 0.5  # sums of both rates
-_EASED, _TIGHTENED = 2.0, 0.3  # of the doubt that is left, where runs are quiet and where they are loud
+# of the doubt that is left to an answer, by the sum of both rates as believed: runs that seem never to lie may have
+# been lucky so far, and where they lie much the rates are known worst
+_DOUBT = ((0.0, 0.5), (0.12, 0.5), (0.18, 1.3), (0.3, 1.3), (0.5, 0.3))
 
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
@@ -40,10 +42,14 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
 
 
 def _enough(confidence: float, rates: Rates) -> float:
-    """The belief that an answer needs: where runs lie much the rates are known worse, and errors would gather there."""
-    noise = min(max(rates.false_fail + rates.false_pass, _QUIET), _LOUD)
-    share = (_LOUD - noise) / (_LOUD - _QUIET)
-    return 1 - (1 - confidence) * (_EASED * share + _TIGHTENED * (1 - share))
+    """The belief that an answer needs."""
+    noise = rates.false_fail + rates.false_pass
+    factor = _DOUBT[-1][1]
+    for (low, at_low), (high, at_high) in pairwise(_DOUBT):
+        if noise <= high:
+            factor = at_low + (at_high - at_low) * (noise - low) / (high - low)
+            break
+    return 1 - (1 - confidence) * factor
 
 
 def _dead(run: Run, search: Search) -> bool:
