@@ -6,7 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from bot.clients.git import Git
+from bot.clients.git import Git, GitError
 from bot.clients.store.models import Breakage, Run
 from bot.core.batches import Batch, key_of
 from bot.core.bisect import Ask, next_step
@@ -68,9 +68,12 @@ async def start(fork: Fork, row: Breakage, runs: list[Run], *, by: str) -> Break
     """Begin a search for this breakage, where one can begin; gives the row."""
     if await why_not(fork, row) is not None:
         return row
-    await fork.put_note(_DAY, {"day": fork.now.date().isoformat(), "count": await _begun_today(fork) + 1})
     after, first = row.data["after"], row.data["first_bad"]
-    commits = await asyncio.to_thread(fork.git.commits, first, [after])
+    try:
+        commits = await asyncio.to_thread(fork.git.commits, first, [after])
+    except GitError:  # ends of a trunk since rewritten
+        return row
+    await fork.put_note(_DAY, {"day": fork.now.date().isoformat(), "count": await _begun_today(fork) + 1})
     shas = (after, *(commit.sha for commit in commits))
     suite = row.data["suite"]
     weights, never = _weights(row, shas)
@@ -88,7 +91,7 @@ async def start(fork: Fork, row: Breakage, runs: list[Run], *, by: str) -> Break
         never=never,
         max_runs=fork.config.triage.runs_per_search,
     )
-    row = await _step(fork, _with(row, hunt), hunt, runs)
+    row = await _guarded(fork, _with(row, hunt), hunt, runs)
     await fork.ctx.store.save_breakage(row)
     return row
 
@@ -101,7 +104,7 @@ async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
     if not State(row.state).alive:
         fresh = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": "it is mended"}), keep=True)
     else:
-        fresh = await _step(fork, row, hunt, runs)
+        fresh = await _guarded(fork, row, hunt, runs)
     if fresh != row:
         await fork.ctx.store.save_breakage(fresh)
     return fresh
@@ -129,6 +132,8 @@ def search_text(data: dict[str, Any]) -> str:
     span = f"{plural(len(hunt.shas) - 1, 'commit')} {where}"
     parts = [hunt.outer] if hunt.outer else []
     named = ", ".join(_name(hunt, sha) for sha in hunt.culprits)
+    if len(hunt.culprits) > 1:
+        named = f"one of {named}"
     sure = f"{100 * hunt.confidence:.0f} %"
     used = f"{plural(hunt.queued, 'run')} of at most {hunt.max_runs}"
     text = {
@@ -170,6 +175,15 @@ def _weights(row: Breakage, shas: tuple[str, ...]) -> tuple[tuple[float, ...] | 
     return tuple(share.get(sha, 0.0) + floor for sha in shas[1:]), never
 
 
+async def _guarded(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breakage:
+    """One step; what git can't do ends this search, and nothing else that looks after trunk."""
+    try:
+        return await _step(fork, row, hunt, runs)
+    except GitError as error:
+        said = f"git could not do its part: {str(error)[:300]}"
+        return _with(row, hunt.model_copy(update={"standing": Standing.INCONCLUSIVE, "said": said}))
+
+
 async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breakage:
     mine = [run for run in runs if run.sha in hunt.shas and run.suite == hunt.suite]
     digests: list[Digest] = await read_runs(fork, mine)
@@ -204,7 +218,11 @@ async def _inside(fork: Fork, hunt: Hunt) -> Hunt | None:
         return None
     committer = Committer.of(await fork.login())
     batch = Batch(key=key_of(fork.name, "bisect", sha), kind=BatchKind.BUNDLE, commits=carries, branch="")
-    built = await asyncio.to_thread(_apply, fork, batch, commit.parents[0], committer)
+    try:
+        built = await asyncio.to_thread(_apply, fork, batch, commit.parents[0], committer)
+    except GitError as error:  # the culprit on trunk is known all the same
+        fork.ctx.log.warning("a bundle was not taken apart", commit=sha, error=str(error))
+        return None
     if len(built) < 2:
         return None
     confidence = f"{100 * hunt.confidence:.0f} %"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bot.clients.git import Git
+from bot.clients.git import Git, GitError
 from bot.core.trailers import parse, pull_number
 from bot.core.triage import Candidate, Finding, Suspect, Trunk, changed_words, rank
 from bot.core.types import Commit
@@ -21,7 +21,10 @@ async def suspects_of(fork: Fork, trunk: Trunk, finding: Finding) -> tuple[tuple
     """The suspects, and how many commits lie between; none where it is not known after which commit it came."""
     if finding.after is None or finding.first_red is None:
         return (), 0
-    commits = await asyncio.to_thread(fork.git.commits, finding.first_red, [finding.after])
+    try:
+        commits = await asyncio.to_thread(fork.git.commits, finding.first_red, [finding.after])
+    except GitError:  # a commit of a trunk since rewritten
+        return (), 0
     carries = {commit.sha: await carried_by(fork, commit) for commit in commits[-MOST_CANDIDATES:]}
     candidates = await asyncio.to_thread(_candidates, fork.git, commits[-MOST_CANDIDATES:], carries)
     failures = trunk.failures(finding.signature)
