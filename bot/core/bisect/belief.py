@@ -15,7 +15,7 @@ _WEIGHTS = (0.20, 0.06, 0.07, 0.10, 0.10, 0.11, 0.12, 0.14, 0.10)
 _ANY, _ALIKE, _ONE_SIDED = 0.4, 0.35, 0.25
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
 _NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.15
-NONE_SHARE, OLDER_SHARE = 0.06, 0.01
+NONE_SHARE, OLDER_SHARE = 0.15, 0.01
 SUSPECTED = 0.75  # how much of the belief follows the suspects; the rest is spread evenly, since they may mislead
 
 

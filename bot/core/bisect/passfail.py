@@ -11,7 +11,7 @@ from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, No
 
 # of the doubt that is left to an answer, by the sum of both rates as believed: runs that seem never to lie may have
 # been lucky so far, and where they lie much the rates are known worst
-_DOUBT = ((0.0, 0.5), (0.12, 0.5), (0.18, 1.3), (0.3, 1.3), (0.5, 0.3))
+_DOUBT = ((0.0, 0.5), (0.12, 0.5), (0.16, 1.2), (0.24, 1.2), (0.5, 0.3))
 
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
