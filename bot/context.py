@@ -6,14 +6,137 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from bot.clients.git import Git
-    from bot.clients.github import GitHubApp
-    from bot.clients.queue import Queue
-    from bot.clients.store import Store
+    from bot.clients.git import FetchError, FileChange, Git, GitError, ObjectMissing, PickResult, PushRejected
+    from bot.clients.git.patches import Section
+    from bot.clients.github import (
+        Annotation,
+        Comment,
+        Conflict,
+        Forbidden,
+        GitHubApp,
+        GitHubError,
+        HookDelivery,
+        Issue,
+        NotFound,
+        Pull,
+        RateLimited,
+        Repository,
+        Review,
+        Unauthorized,
+        Validation,
+    )
+    from bot.clients.queue import Queue, QueueUnavailable
+    from bot.clients.store import AuditRow, Delivery, Job, Runner, Store, Transaction
+    from bot.clients.store.models import Batch, Breakage, CommandRecord, Run, RunState, Scope
+    from bot.clients.symbols import SymbolCache
     from bot.settings import Settings
+
+__all__ = [
+    "Annotation",
+    "AuditRow",
+    "Batch",
+    "Breakage",
+    "CommandRecord",
+    "Comment",
+    "Conflict",
+    "Context",
+    "Delivery",
+    "FetchError",
+    "FileChange",
+    "Forbidden",
+    "Git",
+    "GitError",
+    "GitHubApp",
+    "GitHubError",
+    "HookDelivery",
+    "Issue",
+    "Job",
+    "NotFound",
+    "ObjectMissing",
+    "PickResult",
+    "Pull",
+    "PushRejected",
+    "Queue",
+    "QueueUnavailable",
+    "RateLimited",
+    "Repository",
+    "Review",
+    "Run",
+    "RunState",
+    "Runner",
+    "Scope",
+    "Section",
+    "Store",
+    "SymbolCache",
+    "Transaction",
+    "Unauthorized",
+    "Validation",
+    "open_context",
+]
+
+# what handlers may know of the clients: values, errors, and the clients themselves for their types. Loaded on first
+# use, so that `graft plan`, which needs git alone, does not pay for the rest.
+_FROM: dict[str, tuple[str, ...]] = {
+    "bot.clients.git": (
+        "FetchError",
+        "FileChange",
+        "Git",
+        "GitError",
+        "ObjectMissing",
+        "PickResult",
+        "PushRejected",
+    ),
+    "bot.clients.git.patches": ("Section",),
+    "bot.clients.github": (
+        "Annotation",
+        "Comment",
+        "Conflict",
+        "Forbidden",
+        "GitHubApp",
+        "GitHubError",
+        "HookDelivery",
+        "Issue",
+        "NotFound",
+        "Pull",
+        "RateLimited",
+        "Repository",
+        "Review",
+        "Unauthorized",
+        "Validation",
+    ),
+    "bot.clients.queue": (
+        "Queue",
+        "QueueUnavailable",
+    ),
+    "bot.clients.store": (
+        "AuditRow",
+        "Delivery",
+        "Job",
+        "Runner",
+        "Store",
+        "Transaction",
+    ),
+    "bot.clients.store.models": (
+        "Batch",
+        "Breakage",
+        "CommandRecord",
+        "Run",
+        "RunState",
+        "Scope",
+    ),
+    "bot.clients.symbols": ("SymbolCache",),
+}
+_HOMES = {name: module for module, names in _FROM.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
 
 
 @dataclass(frozen=True, slots=True)

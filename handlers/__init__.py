@@ -9,8 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from bot.clients.store import Job
-    from bot.context import Context
+    from bot.context import Context, Job
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.clients.github import NotFound
-from bot.clients.store.models import Job
-from bot.context import Context
+from bot.context import Context, Job, NotFound
 from bot.core.types import Level
 from handlers.asked import see_head
 from handlers.batches import batch_of

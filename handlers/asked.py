@@ -6,9 +6,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
 
-from bot.clients.github import Pull
-from bot.clients.store.models import Scope
-from bot.context import Context
+from bot.context import Context, Pull, Scope
 from bot.core.command import Command
 from bot.core.owners import People
 from bot.core.render.answers import Said

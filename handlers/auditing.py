@@ -7,9 +7,7 @@ from dataclasses import fields
 from datetime import datetime
 from typing import Any
 
-from bot.clients.store import AuditRow, Store, Transaction
-from bot.clients.store.models import Job, Scope
-from bot.context import Context
+from bot.context import AuditRow, Context, Job, Scope, Store, Transaction
 from bot.core.audit import AuditKind, Checkpoint, Entry, HmacSigner, Signer, append, checkpoint, find_checkpoints
 from bot.core.render.text import fence, marker
 from handlers.dashboard import dashboard_issue

@@ -6,9 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.clients.github import Pull
-from bot.clients.store import Store, Transaction
-from bot.clients.store.models import Batch as BatchRow
+from bot.context import Batch as BatchRow
+from bot.context import Pull, Store, Transaction
 from bot.core.batches import Batch, BatchState, ClosedWhy
 from bot.core.ledger import LandedPullRequest
 from bot.core.render.answers import read_decisions

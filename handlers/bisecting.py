@@ -6,8 +6,7 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from bot.clients.git import Git, GitError
-from bot.clients.store.models import Breakage, Run
+from bot.context import Breakage, Git, GitError, Run
 from bot.core.batches import Batch, key_of
 from bot.core.bisect import Ask, next_step
 from bot.core.render.text import code, line, plural, short
@@ -15,8 +14,9 @@ from bot.core.trailers import parse
 from bot.core.triage import Digest, State, Suspect
 from bot.core.triage.searching import Hunt, Standing
 from bot.core.types import BatchKind, Level
-from handlers.building import Committer, build, deleted_by_fork
+from handlers.building import Committer, build
 from handlers.fork import FORK, UPSTREAM, Fork
+from handlers.planning import deleted_by_fork
 from handlers.suspecting import carried_by
 from handlers.trunk import read_runs
 from handlers.validate import Target, start_level

@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.clients.github import Issue, NotFound
-from bot.clients.store.models import Breakage
+from bot.context import Breakage, Issue, NotFound
 from bot.core.batches import key_of
 from bot.core.owners import People, Responsible, mentionable, owners_of, responsible
 from bot.core.render.breakage import (

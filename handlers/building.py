@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.clients.git import Git, PickResult
+from bot.context import Git, PickResult
 from bot.core.batches import Batch
 from bot.core.config import Config
 from bot.core.conflict import FileConflict, FileResolution, resolve
@@ -163,10 +163,3 @@ def merges_cleanly(git: Git, *, head: str, base: str) -> bool:
     own = git.commits(head, [base])
     with git.scratch() as scratch:
         return all(result.kind != "conflict" for result in scratch.picks([c.sha for c in own], base))
-
-
-def deleted_by_fork(git: Git, *, upstream: str, base: str) -> frozenset[str]:
-    """The files that were there when the histories parted and that the fork has removed since: they stay away."""
-    start = git.merge_base(upstream, base)
-    changes = git.changed_files(start, base) if start else []
-    return frozenset(change.path for change in changes if change.status == "D")

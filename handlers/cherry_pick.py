@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from bot.clients.git import GitError, PushRejected
-from bot.clients.github import Conflict, Forbidden, NotFound, Pull, Validation
+from bot.context import Conflict, Forbidden, GitError, NotFound, Pull, PushRejected, Validation
 from bot.core.batches import Batch, BatchState, ClosedWhy, Next, ToOpen, Waiting, WaitKind, next_batches
 from bot.core.decisions import PASSED_OVER
 from bot.core.render.pull import PullFacts, pull_body, pull_title, read_batch, restate
@@ -16,8 +15,9 @@ from bot.core.render.text import line, marker, short
 from bot.core.types import BatchKind, Disposition, LedgerEntry, Mode, Plan, PlannedCommit, Verdict
 from bot.core.upkeep import Deed, upkeep
 from handlers.batches import Seen, row_key, save_batch, state_of
-from handlers.building import Built, Committer, build, deleted_by_fork, merges_cleanly
+from handlers.building import Built, Committer, build, merges_cleanly
 from handlers.fork import Fork
+from handlers.planning import deleted_by_fork
 
 LABELS = {
     BatchKind.BUNDLE: ("graft:bundle", "1d76db", "Upstream commits that are independent of each other"),

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.clients.git import GitError
-from bot.clients.store.models import Run, RunState
+from bot.context import GitError, Run, RunState
 from bot.core.failure_class import BaseRun, FailureClass, KnownCause, classify
 from bot.core.signature import signature
 from bot.core.triage.runs import INFRA

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.clients.github import Comment, Forbidden, Issue, NotFound, Pull, RateLimited
-from bot.clients.store.models import CommandRecord, Job, Scope
-from bot.context import Context
+from bot.context import CommandRecord, Comment, Context, Forbidden, Issue, Job, NotFound, Pull, RateLimited, Scope
 from bot.core.audit import AuditKind
 from bot.core.command import BY_NAME, Command, Malformed, Role, Where, parse
 from bot.core.owners import People

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from bot.clients.github import Comment
+from bot.context import Comment
 from bot.core.comments import CommentFact
 from bot.core.render.answers import read_answer
 from handlers.fork import Fork

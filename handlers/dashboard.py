@@ -6,9 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from bot.clients.github import Issue
-from bot.clients.store.models import Job
-from bot.context import Context
+from bot.context import Context, Issue, Job
 from bot.core.render.dashboard import (
     DASHBOARD,
     TITLE,

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from bot.clients.git import FetchError, Git, GitError
-from bot.clients.github import Pull
-from bot.clients.github import Review as GitHubReview
-from bot.clients.store.models import Breakage
+from bot.context import Breakage, FetchError, Git, GitError, Pull
+from bot.context import Review as GitHubReview
 from bot.core.batches import Batch
 from bot.core.command import Command, Validate, parse
 from bot.core.comments import CommentFact

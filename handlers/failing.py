@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.clients.store.models import Run
-from bot.clients.store.models import RunState as Row
+from bot.context import Run
+from bot.context import RunState as Row
 from bot.core.config import Suite
 from bot.core.gate import RunState, SuiteResult
 from bot.core.measured import metric_failures, trunk_values

@@ -8,10 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
-from bot.clients.git import FetchError, Git
-from bot.clients.github import Repository
-from bot.clients.store.models import Scope
-from bot.context import Context
+from bot.context import Context, FetchError, Git, Repository, Scope
 from bot.core.config import Config, ConfigError, load
 from bot.core.types import Mode
 

@@ -7,9 +7,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from bot.clients.github import Pull, Repository
-from bot.clients.store.models import Job, RunState
-from bot.context import Context
+from bot.context import Context, Job, Pull, Repository, RunState
 from bot.core.audit import AuditKind
 from bot.core.gate import GateFacts, GateResult, PullFact, decide, decide_group
 from bot.core.render.gate import gate_check

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bot.clients.git import FetchError
-from bot.clients.store.models import Job
-from bot.context import Context
+from bot.context import Context, FetchError, Job
 from handlers.batches import see
 from handlers.cherry_pick import work_off
 from handlers.dashboard import update_dashboard

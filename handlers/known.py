@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.clients.git import Git, GitError
+from bot.context import Git, GitError
 from bot.core.failure_class import KnownCause
 from bot.core.triage import State
 from handlers.fork import Fork

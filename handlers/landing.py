@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 
-from bot.clients.git import Git
-from bot.clients.github import Pull
+from bot.context import Git, Pull
 from bot.core.audit import ApprovalRecord, AuditKind, ExceptionRecord, LevelRecord, PatchFate, PatchRecord, SyncRecord
 from bot.core.batches import Batch, BatchState
 from bot.core.gate import GateFacts, decide

@@ -9,8 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.clients.git import Git, GitError
-from bot.clients.store.models import Run, RunState
+from bot.context import Git, GitError, Run, RunState
 from bot.core.config import Suite
 from bot.core.manifest import Learned, TestChanges, adjust, learn
 from bot.core.testdiff import Sources, changes_of, files_of

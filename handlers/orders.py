@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from bot.clients.github import Pull
+from bot.context import Pull
 from bot.core.batches import BatchState, ClosedWhy
 from bot.core.command import help_text
 from bot.core.command import values as v

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.clients.git import FileChange, Git
-from bot.clients.git.patches import Section
+from bot.context import FileChange, Git, Section
 from bot.core.footprint import FileFootprint, Footprint, Hunk, language_of
 from bot.core.types import Commit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable
 
-from bot.clients.github import Forbidden, NotFound
+from bot.context import Forbidden, NotFound
 from bot.core.owners import People, plain
 from bot.core.waivers import JudgedWaiver
 from handlers.fork import Fork

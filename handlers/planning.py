@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
-from bot.clients.git import Git, PickResult
+from bot.context import Git, PickResult
 from bot.core.config import Config, Ingest
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint, FootprintCache

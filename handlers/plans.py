@@ -7,8 +7,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from bot.clients.store.models import Scope
-from bot.context import Context
+from bot.context import Context, Scope, SymbolCache
 from bot.core.types import Plan
 from handlers.batches import landed_pull_requests, load_batches
 from handlers.fork import FORK, UPSTREAM, Fork
@@ -22,16 +21,23 @@ async def plan_now(fork: Fork) -> Plan:
     await load_batches(fork)
     rows = await fork.ctx.store.batches(fork.name)
     decisions = await fork.ctx.store.decisions(fork.name)
-    plan = await asyncio.to_thread(
-        make_plan,
-        fork.git,
-        upstream=await fork.tip(UPSTREAM),
-        fork=await fork.tip(FORK),
-        config=fork.config,
-        pull_requests=landed_pull_requests(rows),
-        decisions=decisions,
-        now=int(fork.now.timestamp()),
-    )
+    upstream, tip = await fork.tip(UPSTREAM), await fork.tip(FORK)
+
+    def work() -> Plan:
+        # what each blob holds is read once, for all forks of this deployment
+        with SymbolCache(fork.ctx.settings.data / "symbols.db") as cache:
+            return make_plan(
+                fork.git,
+                upstream=upstream,
+                fork=tip,
+                config=fork.config,
+                pull_requests=landed_pull_requests(rows),
+                decisions=decisions,
+                now=int(fork.now.timestamp()),
+                cache=cache,
+            )
+
+    plan = await asyncio.to_thread(work)
     await fork.put_note("plan", _dump(plan))
     return plan
 

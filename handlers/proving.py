@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from bot.clients.git import Git
+from bot.context import Git
 from bot.core.plan import Candidate, Draft
 from bot.core.types import Bundle, Reason, ReasonKind
 

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
-from bot.clients.git import Git, ObjectMissing
+from bot.context import Git, ObjectMissing
 from bot.core.divergence import FileDivergence, decode_file, encode_file, file_divergence
 from bot.core.footprint import (
     Footprint,

@@ -5,9 +5,7 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 
-from bot.clients.github import GitHubError, HookDelivery
-from bot.clients.store import Delivery, Job
-from bot.context import Context
+from bot.context import Context, Delivery, GitHubError, HookDelivery, Job
 from bot.core.events import parse
 
 _LOOK_BACK = timedelta(hours=6)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from bot.clients.github import Forbidden, NotFound, Unauthorized
-from bot.clients.store.models import Job
-from bot.context import Context
+from bot.context import Context, Forbidden, Job, NotFound, Unauthorized
 
 
 async def register(ctx: Context, job: Job) -> None:

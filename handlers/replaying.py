@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from bot.clients.git import Git, PickResult
+from bot.context import Git, PickResult
 from bot.core.config import Config
 from bot.core.divergence import FileDivergence
 from bot.core.footprint import FootprintCache

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.clients.git import Git
+from bot.context import Git
 from bot.core.batches import Batch
 from bot.core.resolution import Finding, ResolvedFile, check, markers
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.clients.github import Annotation as GitHubAnnotation
-from bot.clients.store.models import Job, Run, RunState
-from bot.context import Context
+from bot.context import Annotation as GitHubAnnotation
+from bot.context import Context, Job, Run, RunState
 from bot.core.config import Suite
 from bot.core.failure_class import KnownCause
 from bot.core.owners import owners_of

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bot.clients.git import Git, PushRejected
-from bot.clients.github import Pull
+from bot.context import Git, Pull, PushRejected
 from bot.core.batches import Batch, key_of
 from bot.core.render.text import line, plural, short
 from bot.core.trailers import inert, parse

@@ -16,10 +16,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.clients.git import FetchError
-from bot.clients.queue import QueueUnavailable
-from bot.clients.store import Run, Runner, RunState, Scope
-from bot.context import Context
+from bot.context import Context, FetchError, QueueUnavailable, Run, Runner, RunState, Scope
 from bot.core.joblog import Cause, evidence, infra_text
 from bot.core.types import Level, Outcome
 from bot.core.validation import (

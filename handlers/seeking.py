@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.clients.store.models import Breakage
+from bot.context import Breakage
 from bot.core.command import values as v
 from bot.core.manifest import covers
 from bot.core.render.answers import Said

@@ -6,8 +6,7 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from bot.clients.git import FetchError, GitError
-from bot.clients.github import Pull
+from bot.context import FetchError, GitError, Pull
 from bot.core.command import Command, parse
 from bot.core.comments import CommentFact
 from bot.core.owners import People

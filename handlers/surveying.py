@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from bot.clients.git import Git
+from bot.context import Git
 from bot.core.divergence import Divergence, FileDivergence, decode_file, divergence_key, encode_file
 from bot.core.footprint import (
     GRAMMAR_VERSION,

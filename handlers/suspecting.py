@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from bot.clients.git import Git, GitError
+from bot.context import Git, GitError
 from bot.core.trailers import parse, pull_number
 from bot.core.triage import Candidate, Finding, Suspect, Trunk, changed_words, rank
 from bot.core.types import Commit

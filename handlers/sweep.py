@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.clients.store.models import Job
-from bot.context import Context
+from bot.context import Context, Job
 from handlers.alarm import watch
 from handlers.fork import open_fork
 from handlers.validate import offer, push_again

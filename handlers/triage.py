@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from datetime import datetime, timedelta
 
-from bot.clients.github import Issue
-from bot.clients.store.models import Breakage, Job, Run
-from bot.context import Context
+from bot.context import Breakage, Context, Issue, Job, Run
 from bot.core.render.breakage import LABEL
 from bot.core.triage import Trunk, survey
 from bot.core.types import Level, Mode, Outcome

@@ -6,8 +6,7 @@ import asyncio
 from collections import OrderedDict
 from dataclasses import replace
 
-from bot.clients.git import Git
-from bot.clients.store.models import Run
+from bot.context import Git, Run
 from bot.core.triage import Digest, Trunk, digest
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report

@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.clients.github import Pull
-from bot.clients.queue import QueueUnavailable
-from bot.clients.store.models import Job, Run, RunState
-from bot.context import Context
+from bot.context import Context, Job, Pull, QueueUnavailable, Run, RunState
 from bot.core.batches import key_of
 from bot.core.config import Suite
 from bot.core.measured import needs_baseline

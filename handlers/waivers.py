@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from bot.clients.store.models import Job
-from bot.context import Context
+from bot.context import Context, Job
 from bot.core.batches import key_of
 from bot.core.owners import People, mentionable
 from bot.core.render.text import line, marker
