@@ -159,7 +159,7 @@ class Story:
         sha = person_commit(store, change, tip)
         self.sandbox.push_ref(self.fork, "main", source=store, rev=sha, login=ADMIN)
         self._say(f"{ADMIN} pushes past the gate: {change.message.strip()}", f"/{self.fork}/commit/{sha}")
-        issue = await self._until(lambda: next(iter(self.breakages()), None), "the issue of the broken trunk")
+        issue = await self._until(self._whole_breakage, "the issue of the broken trunk, with its area and owner")
         self._say(
             f"Graft opened #{issue.number}: {issue.title} ({', '.join(issue.labels)}; {', '.join(issue.assignees)})",
             f"/{self.fork}/issues/{issue.number}",
@@ -171,6 +171,11 @@ class Story:
     def breakages(self) -> list[Issue]:
         """The issues of broken trunk."""
         return [i for i in self._issues() if i.pull is None and "trunk-breakage" in i.labels]
+
+    def _whole_breakage(self) -> Issue | None:
+        # labels and assignees may come in calls of their own, a moment after the issue
+        whole = (i for i in self.breakages() if i.assignees and any(name.startswith("area:") for name in i.labels))
+        return next(whole, None)
 
     def pulls(self) -> list[Issue]:
         """All pull requests, by number."""
