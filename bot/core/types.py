@@ -175,7 +175,8 @@ class Bundle:
 class Chain:
     """Ordered upstream commits that belong together; a lane is the chain of a toolchain bump.
 
-    `key` is a hash of the first link, so that it stays the chain's name while links are added at its end."""
+    `key` is a hash of the first link, so that it stays the chain's name while links are added at its end.
+    """
 
     key: str
     lane: bool
