@@ -88,7 +88,7 @@ TRIGGERS: Sequence[Trigger] = (
 CRONS: Sequence[Cron] = (
     Cron("sweep", timedelta(minutes=5)),
     Cron("expire_runs", timedelta(seconds=30), per_repository=False),
-    Cron("redeliver", timedelta(minutes=10), per_repository=False),
+    Cron("redeliver", timedelta(minutes=1), per_repository=False),
     Cron("register", timedelta(hours=1), per_repository=False),
     Cron("prune", timedelta(hours=12), per_repository=False),
     Cron("waivers", timedelta(hours=6)),
