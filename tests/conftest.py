@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 from bot.clients.store import Store
@@ -90,3 +92,12 @@ async def sqlite_store(sqlite_template: Path, tmp_path: Path) -> AsyncIterator[S
     opened = await Store.open(f"sqlite:///{path}", migrate=False)
     yield opened
     await opened.close()
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """A command that a test calls in this process sets logging up on the stderr of that test, which is closed after it."""
+    handlers = list(logging.root.handlers)
+    yield
+    structlog.reset_defaults()
+    logging.root.handlers[:] = handlers

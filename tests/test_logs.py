@@ -3,20 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from bot.logs import configure
-
-
-@pytest.fixture(autouse=True)
-def as_it_was() -> Iterator[None]:
-    handlers = list(logging.root.handlers)
-    yield
-    structlog.reset_defaults()
-    logging.root.handlers[:] = handlers
 
 
 @pytest.mark.parametrize("as_json", [True, False])
