@@ -96,7 +96,7 @@ async def sqlite_store(sqlite_template: Path, tmp_path: Path) -> AsyncIterator[S
 
 @pytest.fixture(autouse=True)
 def logging_as_it_was() -> Iterator[None]:
-    """A command that a test calls in this process sets logging up on the stderr of that test, which is closed after it."""
+    """A command called in this process sets logging up on the stderr of its test, which is closed after it."""
     handlers = list(logging.root.handlers)
     yield
     structlog.reset_defaults()
