@@ -44,9 +44,32 @@ class Clock:
         self.ahead += timedelta(**by)
 
 
+async def settle(sandbox: Sandbox, context: Context, *, rounds: int = 60, failing: bool = False) -> None:
+    """Until no delivery is under way and no job is due. A job that failed and waits for its next attempt is an error
+    at once, with what it said, where the test does not make jobs fail (`failing`): the test would go on without it.
+    """
+    worker = Worker(context)
+    for _ in range(rounds):
+        await sandbox.settle()
+        if await worker.work_off() == 0 and not await context.store.due(context.now()):
+            await sandbox.settle()
+            if not await context.store.due(context.now()):
+                break
+    else:
+        raise AssertionError(f"never at rest: {await context.store.job_counts()}")
+    left = await context.store.jobs_in([JobState.WAITING, JobState.LEASED, JobState.PARKED])
+    troubled = [job for job in left if job.last_error or job.state is JobState.LEASED]
+    if troubled and not failing:
+        told = [f"{job.kind} {job.key} {job.state}, attempt {job.attempts}: {job.last_error}" for job in troubled]
+        raise AssertionError("jobs that are not done: " + "\n".join(told))
+
+
 @dataclass
 class World:
-    """A sandbox with the sample pair, and the bot that looks after it."""
+    """A sandbox with the sample pair, and the bot that looks after it.
+
+    `failing`: the test makes jobs fail, so that one which waits for its next attempt is no surprise.
+    """
 
     sandbox: Sandbox
     stage: Stage
@@ -54,6 +77,7 @@ class World:
     context: Context
     clock: Clock
     url: str
+    failing: bool = False
 
     @property
     def fork(self) -> str:
@@ -63,15 +87,8 @@ class World:
         self.stage.install()
 
     async def settle(self, rounds: int = 60) -> None:
-        """Until no delivery is under way and no job is due."""
-        worker = Worker(self.context)
-        for _ in range(rounds):
-            await self.sandbox.settle()
-            if await worker.work_off() == 0 and not await self.context.store.due(self.context.now()):
-                await self.sandbox.settle()
-                if not await self.context.store.due(self.context.now()):
-                    return
-        raise AssertionError(f"never at rest: {await self.context.store.job_counts()}")
+        """Until no delivery is under way and no job is due; an error where one failed and waits to be tried again."""
+        await settle(self.sandbox, self.context, rounds=rounds, failing=self.failing)
 
     async def jobs_failed(self) -> list[str]:
         """What went wrong, of all jobs that are not done."""

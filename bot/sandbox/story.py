@@ -255,7 +255,13 @@ class Story:
         return self.sandbox.as_user(login)
 
     async def _until(self, predicate: Callable[[], Any], what: str) -> Any:
-        return await self.sandbox.wait_for(predicate, what, PATIENCE)
+        try:
+            return await self.sandbox.wait_for(predicate, what, PATIENCE)
+        except TimeoutError as error:
+            gates = [
+                f"#{issue.number}: {self.gate(issue)['reason']}" for issue in self.pulls() if _state(issue) == "open"
+            ]
+            raise TimeoutError(f"{error}; the gates say: {'; '.join(gates) or 'nothing'}") from None
 
     def _mark(self, what: str) -> None:
         self.told.seconds[what] = round(time.monotonic() - self._start, 1)

@@ -27,11 +27,10 @@ from bot.sandbox.driver import Sandbox
 from bot.sandbox.model import App
 from bot.sandbox.stage import read_manifest
 from bot.settings import Settings
-from bot.worker import Worker
 from handlers.batches import load_batches
 from handlers.fork import open_fork
 from handlers.plans import stored_plan
-from tests.world import ROOT, SECRET, Clock, _Quiet
+from tests.world import ROOT, SECRET, Clock, _Quiet, settle
 
 UPSTREAM, FORK = "up/pkg", "acme/pkg"
 CONFIG = "upstream: {repository: up/pkg}\nmode: act\n"
@@ -101,6 +100,7 @@ class Pair:
     shas: dict[str, str] = field(default_factory=dict)
     installation: int = 0
     fork_name: str = FORK
+    failing: bool = False  # the test makes jobs fail
 
     @property
     def scope(self) -> Scope:
@@ -134,15 +134,8 @@ class Pair:
         return sha
 
     async def settle(self, rounds: int = 60) -> None:
-        """Until no delivery is under way and no job is due."""
-        worker = Worker(self.context)
-        for _ in range(rounds):
-            await self.sandbox.settle()
-            if await worker.work_off() == 0 and not await self.context.store.due(self.context.now()):
-                await self.sandbox.settle()
-                if not await self.context.store.due(self.context.now()):
-                    return
-        raise AssertionError(f"never at rest: {await self.context.store.job_counts()}")
+        """Until no delivery is under way and no job is due; an error where one failed and waits to be tried again."""
+        await settle(self.sandbox, self.context, rounds=rounds, failing=self.failing)
 
     async def ingest(self) -> None:
         """Look at both sides again, now, and settle."""

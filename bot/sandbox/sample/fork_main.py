@@ -61,8 +61,8 @@ validation:
     - {suite: unit-full, harness: pytest, run: [python, -m, pytest, tests/unit, third_party/tlx/tests],
        runner: [default], area: core, timeout: 10m}
     - {suite: compiler-metrics, harness: command, run: [python, tools/measure.py], runner: [default], area: core,
-       timeout: 5m, metrics: [compile_ms, ops_after_passes, llvm_lines],
-       budget: {default: {regression: 100%}, kernels: {ops_after_passes: {regression: 0%}}}}
+       timeout: 5m, metrics: [compile_ms, ops_after_passes, llvm_lines],    # what takes milliseconds is only told
+       budget: {kernels: {ops_after_passes: {regression: 0%}, llvm_lines: {regression: 100%}}}}
   l3:
     - {suite: ranking-model, area: core, metrics: [ne, qps], manual: true}
 
