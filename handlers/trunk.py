@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from dataclasses import replace
+from datetime import datetime
+from weakref import WeakKeyDictionary
 
-from bot.context import Git, Run
+from bot.context import Git, Run, Store
 from bot.core.triage import Digest, Trunk, digest
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
@@ -18,18 +20,22 @@ _KEPT = 3_000
 
 
 class _Digests:
-    """The digests of ended runs, which never change; sets of tests that are equal are kept once."""
+    """The digests of one store's ended runs, which never change; sets of tests that are equal are kept once.
+
+    A run's id is made of what it stands for, so that a store begun anew has the same ids with other reports: when the
+    run ended belongs to the key.
+    """
 
     def __init__(self) -> None:
-        self._kept: OrderedDict[tuple[str, int], Digest] = OrderedDict()
+        self._kept: OrderedDict[tuple[str, int, datetime | None], Digest] = OrderedDict()
         self._sets: dict[frozenset[str], frozenset[str]] = {}
 
     def get(self, run: Run) -> Digest | None:
-        return self._kept.get((run.id, run.attempt))
+        return self._kept.get((run.id, run.attempt, run.finished_at))
 
     def put(self, run: Run, made: Digest) -> Digest:
         made = replace(made, passed=self._sets.setdefault(made.passed, made.passed))
-        self._kept[run.id, run.attempt] = made
+        self._kept[run.id, run.attempt, run.finished_at] = made
         while len(self._kept) > _KEPT:
             self._kept.popitem(last=False)
         if len(self._sets) > _KEPT:
@@ -37,7 +43,7 @@ class _Digests:
         return made
 
 
-_digests = _Digests()
+_digests: WeakKeyDictionary[Store, _Digests] = WeakKeyDictionary()
 
 
 async def read_trunk(fork: Fork, runs: list[Run]) -> Trunk:
@@ -56,7 +62,8 @@ async def read_trunk(fork: Fork, runs: list[Run]) -> Trunk:
 
 async def read_runs(fork: Fork, runs: list[Run]) -> list[Digest]:
     """What ended runs (newest first) said, oldest first."""
-    return [_digests.get(run) or await _read(fork, run) for run in reversed(runs)]
+    kept = _digests.setdefault(fork.ctx.store, _Digests())
+    return [kept.get(run) or kept.put(run, await _read(fork, run)) for run in reversed(runs)]
 
 
 def trunk_order(git: Git) -> list[str]:
@@ -68,7 +75,7 @@ def trunk_order(git: Git) -> list[str]:
 async def _read(fork: Fork, light: Run) -> Digest:
     run = await fork.ctx.store.run(light.id)
     raw = run.report if run is not None else None
-    return _digests.put(light, await asyncio.to_thread(_digest, light, raw))
+    return await asyncio.to_thread(_digest, light, raw)
 
 
 def _digest(run: Run, raw: object) -> Digest:
