@@ -116,7 +116,10 @@ class _Writer:
             base, ours, theirs = (self._git.read_blob(oid) if oid else None for oid in sides)
             marked = self._git.read_file(marked_tree, conflict.path) if conflict.kind == "contents" else None
             later = self._git.read_file(upstream_tip, conflict.path)
-            (found,) = resolve([FileConflict(conflict.path, conflict.kind, base, ours, theirs, marked, later=later)])
+            (found,) = resolve(
+                [FileConflict(conflict.path, conflict.kind, base, ours, theirs, marked, later=later)],
+                pins=self._config.ingest.pins,
+            )
             if found.deleted:
                 edits[conflict.path] = None
             elif found.text is not None and found.text != marked:

@@ -102,6 +102,9 @@ class Ingest(Model):
     risk: tuple[RiskRule, ...] = ()
     skip: tuple[str, ...] = ()
     picked_markers: tuple[str, ...] = ()
+    pins: dict[str, Literal["fork", "upstream"]] = Field(
+        default={}, description="version pins by path pattern: whose stands where both sides changed one"
+    )
     max_files: int = Field(
         default=300, ge=1, description="a commit that touches more files is too large to be called safe"
     )

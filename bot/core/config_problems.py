@@ -179,6 +179,10 @@ def _patterns(config: Config) -> Iterator[Found]:
     groups += [(("areas", name, "paths"), area.paths) for name, area in config.areas.items()]
     groups += [(("ingest", "risk", at, "paths"), rule.paths) for at, rule in enumerate(config.ingest.risk)]
     groups += [(("gate", "rules", at, "paths"), rule.paths) for at, rule in enumerate(config.gate.rules)]
+    for pattern in config.ingest.pins:
+        wrong = paths.problem(pattern) or ("a pin is named, not excepted" if pattern.startswith("!") else None)
+        if wrong is not None:
+            yield ("ingest", "pins", pattern), wrong, ""
     for path, patterns in groups:
         for at, pattern in enumerate(patterns):
             wrong = paths.problem(pattern)

@@ -160,9 +160,20 @@ def test_a_moved_file_takes_upstreams_change() -> None:
 
 def test_a_pin_stands_by_the_forks_rule() -> None:
     file = FileConflict("cmake/llvm-hash.txt", "contents", b"1", b"2", b"3")
-    assert resolve_file(file, pins={"cmake/llvm-*": "ours"}).text == b"2"
-    assert resolve_file(file, pins={"cmake/llvm-*": "theirs"}).text == b"3"
-    assert not resolve_file(file, pins={"other/**": "ours"}).resolved
+    assert resolve_file(file, pins={"cmake/llvm-*": "fork"}).text == b"2"
+    assert resolve_file(file, pins={"cmake/llvm-*": "upstream"}).text == b"3"
+    assert resolve_file(file, pins={"cmake/**": "fork", "cmake/llvm-*": "upstream"}).text == b"3"
+    assert not resolve_file(file, pins={"other/**": "fork"}).resolved
+    deleted = FileConflict("cmake/llvm-hash.txt", "modify/delete", b"1", b"2", None)
+    assert not resolve_file(deleted, pins={"cmake/llvm-*": "upstream"}).resolved
+
+
+def test_a_pin_chooses_the_hunks_in_conflict_and_keeps_what_merged() -> None:
+    file = conflict("setup.cfg", hunk("llvm = fork1\n", "llvm = 1\n", "llvm = 2\n"))
+    for side, text in (("fork", b"llvm = fork1\n"), ("upstream", b"llvm = 2\n")):
+        found = resolve_file(file, pins={"setup.cfg": side})  # type: ignore[dict-item]
+        assert (found.resolved, found.review, found.text) == (True, True, b"a\n" + text + b"z\n")
+        assert [(h.rule, h.line) for h in found.hunks] == [("pin", 2)]
 
 
 def test_what_a_rule_resolved_is_filled_in_and_the_rest_stays_marked() -> None:

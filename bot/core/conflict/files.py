@@ -17,7 +17,7 @@ from bot.core.resolution import faults
 CI_PATHS = (".github/**", ".gitlab-ci.yml", ".gitlab/**", ".circleci/**", ".azure-pipelines/**", ".buildkite/**")
 """Where continuous integration is set up: what the fork deleted there stays deleted."""
 
-PinPolicy = Literal["ours", "theirs"]
+PinPolicy = Literal["fork", "upstream"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,15 +70,18 @@ _HARDNESS = [HunkClass.MECHANICAL, HunkClass.API, HunkClass.SEMANTIC, HunkClass.
 def resolve(
     conflicts: Sequence[FileConflict], *, pins: Mapping[str, PinPolicy] | None = None
 ) -> tuple[FileResolution, ...]:
-    """Resolve what is mechanical in each file; `pins` says by path pattern whose version pin stands."""
+    """Resolve what is mechanical in each file; `pins` says by path pattern whose version pin stands.
+
+    The last pattern that hits decides. Only the hunks in conflict are chosen by it: the rest of the file is merged.
+    """
     return tuple(resolve_file(conflict, pins=pins or {}) for conflict in conflicts)
 
 
 def resolve_file(conflict: FileConflict, *, pins: Mapping[str, PinPolicy]) -> FileResolution:
     """Resolve what is mechanical in one file."""
-    policy = next((policy for pattern, policy in pins.items() if matches(conflict.path, [pattern])), None)
-    if policy is not None:
-        return _pinned(conflict, policy)
+    policies = [policy for pattern, policy in pins.items() if matches(conflict.path, [pattern])]
+    if policies and (pinned := _pinned(conflict, policies[-1])) is not None:
+        return pinned
     if conflict.ours is None or conflict.theirs is None:
         return _one_sided(conflict)
     if conflict.marked is None or b"\0" in conflict.marked[:8192]:
@@ -164,12 +167,26 @@ def _moved(conflict: FileConflict, moved: tuple[str, bytes], base: bytes, theirs
     return FileResolution(path, True, result, False, (verdict,))
 
 
-def _pinned(conflict: FileConflict, policy: PinPolicy) -> FileResolution:
-    text = conflict.ours if policy == "ours" else conflict.theirs
-    side = "the fork's" if policy == "ours" else "upstream's"
-    why = f"a version pin: {side} stands by the fork's rule"
-    verdict = HunkVerdict(HunkClass.MECHANICAL, "pin", (why,), text or b"")
-    return FileResolution(conflict.path, True, text, text is None, (verdict,))
+def _pinned(conflict: FileConflict, policy: PinPolicy) -> FileResolution | None:
+    """The pin's side in every hunk; None where the file has no such hunks and one of the sides lacks it."""
+    mine = policy == "fork"
+    evidence = (f"a version pin: {'the fork' if mine else 'upstream'}'s stands by `ingest.pins`",)
+    if conflict.ours is None or conflict.theirs is None:
+        return None
+    try:
+        marked = read_marked(conflict.marked or b"")
+    except MarkersBroken:
+        return None
+    if not marked.hunks:
+        text = conflict.ours if mine else conflict.theirs
+        return FileResolution(conflict.path, True, text, False, (_pin(evidence, text),))
+    verdicts = tuple(_pin(evidence, hunk.ours if mine else hunk.theirs, hunk.line) for hunk in marked.hunks)
+    text = marked.filled([verdict.resolution for verdict in verdicts]) or b""
+    return FileResolution(conflict.path, True, text, False, verdicts)
+
+
+def _pin(evidence: tuple[str, ...], text: bytes, line: int = 0) -> HunkVerdict:
+    return HunkVerdict(HunkClass.MECHANICAL, "pin", evidence, text, line)
 
 
 def _open(conflict: FileConflict, text: bytes | None, cls: HunkClass, rule: str, why: str) -> FileResolution:
