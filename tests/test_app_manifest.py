@@ -7,6 +7,7 @@ from pathlib import Path
 
 import yaml
 
+from bot.clients.github import Repository
 from bot.clients.store import DISPATCH
 from handlers import CRONS, JOBS, TRIGGERS
 
@@ -24,6 +25,8 @@ NEEDS = {
     "pull_request_review": "pull_requests",
     "push": "contents",
 }
+# and those that a call takes, by the name of the client's method
+CALLS = {"actions": "dispatch"}
 
 
 def test_the_events_are_those_of_the_trigger_table() -> None:
@@ -36,8 +39,14 @@ def test_each_event_has_the_permission_that_it_takes() -> None:
 
 
 def test_no_permission_is_asked_for_in_vain() -> None:
-    used = set(NEEDS.values()) | {"metadata"}
+    used = set(NEEDS.values()) | {"metadata"} | CALLS.keys()
     assert set(MANIFEST["default_permissions"]) <= used
+
+
+def test_each_call_that_takes_a_permission_has_it() -> None:
+    for permission, method in CALLS.items():
+        assert callable(getattr(Repository, method))
+        assert MANIFEST["default_permissions"].get(permission) == "write", permission
 
 
 def test_each_trigger_and_cron_has_a_handler_and_each_handler_exists() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from bot.sandbox import auth, changes, events
 from bot.sandbox.bare import Bare
 from bot.sandbox.model import ZERO, App, Artifact, Installation, Protection, Repository, Team, User, WorkflowRun
-from bot.sandbox.render import common
+from bot.sandbox.render import actions, common
 from bot.sandbox.world import World
 
 _LOGIN = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,38})(?:\[bot\])?")
@@ -303,10 +303,25 @@ class Cast:
             now,
         )
         repo.workflow_runs[run.id] = run
-        for name, content in (artifacts or {}).items():
-            item = Artifact(self.state.new_id(), name, run.id, content, now)
-            repo.artifacts[item.id] = item
+        self._leave(repo, run.id, artifacts)
         return run
+
+    def end_workflow_run(
+        self, repository: str, run_id: int, *, conclusion: str = "success", artifacts: dict[str, bytes] | None = None
+    ) -> WorkflowRun:
+        """Let a run that was started end, with its artifacts (name to zip); the App hears of it."""
+        repo, now = self.state.known_repository(repository), self.state.now()
+        run = repo.workflow_runs[run_id]
+        run.status, run.conclusion, run.updated_at = "completed", conclusion, now
+        self._leave(repo, run.id, artifacts)
+        body = {"workflow_run": actions.run(self.state, repo, run), "workflow": None}
+        events.emit(self.state, repo, "workflow_run", "completed", body, sender=repo.owner)
+        return run
+
+    def _leave(self, repo: Repository, run_id: int, artifacts: dict[str, bytes] | None) -> None:
+        for name, content in (artifacts or {}).items():
+            item = Artifact(self.state.new_id(), name, run_id, content, self.state.now())
+            repo.artifacts[item.id] = item
 
 
 def _names(repositories: Sequence[str] | str) -> list[str]:

@@ -284,6 +284,7 @@ class WorkflowRun:
     created_at: datetime
     updated_at: datetime
     attempt: int = 1
+    title: str | None = None
     jobs: list[dict[str, Any]] = field(default_factory=list)
 
 

@@ -23,6 +23,7 @@ from bot.sandbox.faults import RequestFault
 from bot.sandbox.http import OPERATIONS, ApiError, Call, Listing, Operation, Reply, not_found
 from bot.sandbox.model import Repository, at_least
 from bot.sandbox.validation import UNDESCRIBED, description
+from bot.sandbox.workflows import BLOB, Blobs
 from bot.sandbox.world import World
 
 _NUMERIC = ("_id", "_number")
@@ -37,6 +38,7 @@ def api(world: World) -> Starlette:
     routes = []
     for operation in sorted(OPERATIONS, key=_specific):
         routes.append(Route(_pattern(operation.path), Endpoint(world, operation), methods=[operation.method]))
+    routes.append(Route(BLOB, Blobs(world).__call__, methods=["GET"]))
     return Starlette(routes=routes, exception_handlers={404: _nothing_here, 405: _nothing_here})
 
 

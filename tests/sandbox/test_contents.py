@@ -115,12 +115,19 @@ async def test_history_and_comparison(scene: Scene) -> None:
 
 async def test_actions_are_listed_and_dispatched(scene: Scene) -> None:
     box, dev = scene.sandbox, scene.sandbox.as_user("dev")
-    await dev.write_file(REPO, ".github/workflows/l1.yml", "on: workflow_dispatch\n")
+    workflow = "on: {workflow_dispatch: {inputs: {key: {required: false}}}}\nrun-name: 'for ${{ inputs.key }}'\n"
+    await dev.write_file(REPO, ".github/workflows/l1.yml", workflow)
+    await dev.write_file(REPO, ".github/workflows/push.yml", "on: push\n")
     dispatch = f"{R}/actions/workflows/l1.yml/dispatches"
     assert await dev.request("POST", dispatch, {"ref": "main"}) is None
     told = await dev.request("POST", dispatch, {"ref": "main", "inputs": {"key": "k3x9"}, "return_run_details": True})
     runs = await dev.get(f"{R}/actions/runs", event="workflow_dispatch")
     assert (runs["total_count"], runs["workflow_runs"][0]["id"]) == (2, told["workflow_run_id"])
+    assert runs["workflow_runs"][0]["display_title"] == "for k3x9"
+    with pytest.raises(Refused, match="Unexpected inputs provided"):
+        await dev.request("POST", dispatch, {"ref": "main", "inputs": {"other": "x"}})
+    with pytest.raises(Refused, match="does not have 'workflow_dispatch' trigger"):
+        await dev.request("POST", f"{R}/actions/workflows/push.yml/dispatches", {"ref": "main"})
     await dev.request("POST", f"{R}/actions/runs/{told['workflow_run_id']}/cancel")
     with pytest.raises(Refused, match="409"):
         await dev.request("POST", f"{R}/actions/runs/{told['workflow_run_id']}/cancel")

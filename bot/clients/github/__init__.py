@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Any, Self
 
+from bot.clients.github.actions import Actions
 from bot.clients.github.api import pages
 from bot.clients.github.checks import Checks
 from bot.clients.github.comments import Issues, Labels
@@ -21,6 +22,7 @@ from bot.clients.github.errors import (
     Gone,
     NotFound,
     RateLimited,
+    TooLarge,
     Unauthorized,
     Unavailable,
     Validation,
@@ -42,6 +44,9 @@ from bot.clients.github.models import (
     RepositoryInfo,
     Review,
     User,
+    WorkflowArtifact,
+    WorkflowJob,
+    WorkflowRun,
 )
 from bot.clients.github.pulls import Pulls
 from bot.clients.github.transport import Transport
@@ -71,14 +76,18 @@ __all__ = [
     "Repository",
     "RepositoryInfo",
     "Review",
+    "TooLarge",
     "Unauthorized",
     "Unavailable",
     "User",
     "Validation",
+    "WorkflowArtifact",
+    "WorkflowJob",
+    "WorkflowRun",
 ]
 
 
-class Repository(Pulls, Issues, Labels, Checks, Contents):
+class Repository(Pulls, Issues, Labels, Checks, Contents, Actions):
     """A repository as one installation sees it."""
 
 

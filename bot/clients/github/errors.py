@@ -52,6 +52,10 @@ class Gone(GitHubError):
     """410, 423 or an archived repository: it is closed to writing; trying again is of no use."""
 
 
+class TooLarge(GitHubError):
+    """What was to be downloaded is larger than the limit: what came of it was dropped."""
+
+
 class RateLimited(GitHubError):
     """A limit was hit and the wait is too long to sit out: try again at `retry_at`. `secondary` says which limit."""
 

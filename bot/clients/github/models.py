@@ -59,9 +59,10 @@ class RepositoryInfo(_Model):
 
 
 class RepositoryRef(_Model):
-    """A repository as another object names it."""
+    """A repository as another object names it; `pushed_at` is when anything was last pushed to it."""
 
     full_name: Text = ""
+    pushed_at: datetime | None = None
 
 
 class BranchRef(_Model):
@@ -264,6 +265,51 @@ class Protection(_Model):
     required_approvals: int = 0
     enforce_admins: bool = False
     known: bool = True
+
+
+class WorkflowRun(_Model):
+    """A run of GitHub Actions: `status` ends as completed, with a `conclusion` then. `path` is the workflow's file,
+    `display_title` what its `run-name` says.
+    """
+
+    id: int
+    name: Text = ""
+    path: Text = ""
+    display_title: Text = ""
+    event: Text = ""
+    head_sha: Text = ""
+    head_branch: Text = ""
+    status: Text = ""
+    conclusion: str | None = None
+    run_attempt: Count = 1
+    html_url: Text = ""
+    created_at: datetime | None = None
+    run_started_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class WorkflowJob(_Model):
+    """One job of a run; `runner_name` and `labels` say on what machine."""
+
+    id: int
+    name: Text = ""
+    status: Text = ""
+    conclusion: str | None = None
+    html_url: Text = ""
+    labels: Annotated[tuple[str, ...], Items] = ()
+    runner_name: Text = ""
+    started_at: datetime | None = None
+    completed_at: datetime | None = None
+
+
+class WorkflowArtifact(_Model):
+    """A file that a run left, as a zip of `size_in_bytes`."""
+
+    id: int
+    name: Text = ""
+    size_in_bytes: Count = 0
+    expired: Flag = False
+    created_at: datetime | None = None
 
 
 class Installation(_Model):

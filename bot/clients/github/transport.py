@@ -11,12 +11,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Self, TypeVar
 
 import httpx
-from githubkit import GitHub
+from githubkit import GitHub, Response
 from githubkit.auth import AppAuthStrategy, UnauthAuthStrategy
 from githubkit.cache import MemCacheStrategy
 from githubkit.exception import RequestError, RequestFailed
 
-from bot.clients.github.errors import GitHubError, RateLimited, Unauthorized, Unavailable
+from bot.clients.github.errors import GitHubError, RateLimited, TooLarge, Unauthorized, Unavailable
 from bot.clients.github.sorting import Wait, limit_wait, sort_error
 
 Value = TypeVar("Value")
@@ -36,6 +36,7 @@ class Answer:
     json: Any
     next_page: str | None = None
     etag: str | None = None
+    content: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,7 @@ class _Request:
     params: Params | None = None
     body: Any = None
     headers: Mapping[str, str] = field(default_factory=dict)
+    limit: int | None = None  # bytes: the answer is a file, read as it is
 
     def signed(self, token: str) -> _Request:
         return replace(self, headers={**self.headers, "Authorization": f"token {token}"})
@@ -186,7 +188,16 @@ class Transport:
     ) -> Answer:
         """Send with the right token. Repeats after 5xx or silence only where `repeat` (by default all but POST)."""
         repeat = method != "POST" if repeat is None else repeat
-        sent = _Request(method, path, params, body, headers or {})
+        return await self._request(_Request(method, path, params, body, headers or {}), installation, repeat=repeat)
+
+    async def download(self, path: str, installation: int, *, limit: int) -> bytes:
+        """The file that a path leads to; raises TooLarge once more than `limit` bytes came.
+
+        Where GitHub sends on to another host the token stays behind.
+        """
+        return (await self._request(_Request("GET", path, limit=limit), installation, repeat=True)).content
+
+    async def _request(self, sent: _Request, installation: int, *, repeat: bool) -> Answer:
         attempt = 0
         while True:
             try:
@@ -230,6 +241,8 @@ class Transport:
             if lane.blocked_until is not None:
                 budget = await self._wait_until(lane.blocked_until, budget, wait, request)
             try:
+                if request.limit is not None:
+                    return await _file(client, request, request.limit)
                 response = await client.arequest(
                     request.method,
                     request.path,
@@ -298,6 +311,26 @@ class Writer:
                 if attempt == _CREATE_TRIES - 1:
                     raise
         raise GitHubError("unreachable")  # pragma: no cover
+
+
+async def _file(client: Client, request: _Request, limit: int) -> Answer:
+    """A file, read piece by piece so that no more than `limit` bytes are ever held."""
+    async with client.get_async_client() as http:
+        try:
+            headers = {**request.headers, "Accept-Encoding": "identity"}
+            async with http.stream(request.method, request.path, headers=headers) as response:
+                content = bytearray()
+                async for piece in response.aiter_bytes():
+                    content += piece
+                    if len(content) > limit:
+                        raise TooLarge(f"it has more than {limit} bytes", method=request.method, url=request.path)
+        except httpx.HTTPError as error:
+            raise RequestError(error) from error
+    if response.is_error:
+        plain = {name: value for name, value in response.headers.items() if name != "content-encoding"}
+        whole = httpx.Response(response.status_code, headers=plain, content=bytes(content), request=response.request)
+        raise RequestFailed(Response(whole, Any))
+    return Answer(response.status_code, None, content=bytes(content))
 
 
 def _may_grow(answer: Answer, params: Params) -> bool:

@@ -29,7 +29,7 @@ def run(world: World, repo: Repository, item: WorkflowRun) -> dict[str, Any]:
         "run_number": item.number,
         "run_attempt": item.attempt,
         "event": item.event,
-        "display_title": item.workflow.rsplit("/", 1)[-1],
+        "display_title": item.title or item.workflow.rsplit("/", 1)[-1],
         "status": item.status,
         "conclusion": item.conclusion,
         "workflow_id": repo.id,

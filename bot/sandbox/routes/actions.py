@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from bot.sandbox import events
 from bot.sandbox.http import ApiError, Call, Listing, Reply, not_found, route
 from bot.sandbox.model import Artifact, WorkflowRun
 from bot.sandbox.render import actions as render
+from bot.sandbox.workflows import blob_url, started_by_hand
 
 _READ, _WRITE = "actions:read", "actions:write"
 
@@ -53,11 +55,9 @@ def run_artifacts(call: Call) -> Any:
 def download(call: Call) -> Any:
     """Where the archive lies; 410 once it has expired."""
     item = _artifact(call)
-    if call.params["archive_format"] == "content":
-        return Reply(raw=item.content, media_type="application/zip")
     if item.expired:
         raise ApiError(410, "Artifact has expired")
-    return Reply(None, 302, {"location": f"{call.world.url}/api{call.path.rsplit('/', 1)[0]}/content"})
+    return Reply(None, 302, {"location": blob_url(call.world, call.repo.id, item)})
 
 
 @route("GET", "/repos/{owner}/{repo}/actions/runners", app="administration:read", role="admin")
@@ -77,12 +77,20 @@ def list_runs(call: Call) -> Any:
         and query.get("branch") in (None, run.head_branch)
         and query.get("event") in (None, run.event)
         and query.get("status") in (None, run.status, run.conclusion)
+        and _created(run, query.get("created", ""))
     ]
     return Listing(
         rows,
         lambda run: render.run(call.world, call.repo, run),
         lambda items, total: {"total_count": total, "workflow_runs": items},
     )
+
+
+def _created(run: WorkflowRun, wanted: str) -> bool:
+    """Whether the run fits `created`: of GitHub's search syntax `>=moment` is known here, and no filter at all."""
+    if not wanted.startswith(">="):
+        return not wanted
+    return run.created_at >= datetime.fromisoformat(wanted[2:])
 
 
 @route("GET", "/repos/{owner}/{repo}/actions/runs/{run_id}", app=_READ)
@@ -132,8 +140,10 @@ def dispatch(call: Call) -> Any:
     path = f".github/workflows/{call.params['workflow_id']}"
     if sha is None:
         raise ApiError(422, f"No ref found for: {body['ref']}")
-    if not store.tree(sha, path):
+    entries = store.tree(sha, path)
+    if not entries:
         raise not_found()
+    title, inputs = started_by_hand(store.blob(entries[0].oid), dict(body.get("inputs", {})))
     now = world.now()
     run = WorkflowRun(
         world.new_id(),
@@ -145,9 +155,10 @@ def dispatch(call: Call) -> Any:
         "queued",
         None,
         call.login,
-        dict(body.get("inputs", {})),
+        inputs,
         now,
         now,
+        title=title,
     )
     repo.workflow_runs[run.id] = run
     tell(call, run, "requested")
