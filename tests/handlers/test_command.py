@@ -146,6 +146,7 @@ async def test_every_command_ends_in_an_answer(tmp_path: Path) -> None:
         walter = sandbox.as_user("walter")
 
         # GitHub fails each time that the command needs it: told after the third try
+        world.failing = True
         sandbox.faults.fail("forbidden", path=rf"/repos/{FORK}/collaborators/walter/permission", times=1000)
         lost = await walter.comment(FORK, number, "/validate l1")
         for _ in range(4):

@@ -103,6 +103,7 @@ async def test_nothing_unread_opens_it(tmp_path: Path) -> None:
     async with gated(tmp_path) as fork:
         faults, number = fork.world.sandbox.faults, await fork.opens("walter", "small", {"other.txt": "two\n"})
         # whatever of GitHub fails while the facts are read, the gate does not open on the rest
+        fork.world.failing = True
         for path, kind in (
             (r"/pulls/\d+/reviews", "server_error"),
             (r"/issues/\d+/comments", "bad_gateway"),

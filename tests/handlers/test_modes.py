@@ -114,6 +114,7 @@ async def test_upstream_that_cant_be_read_makes_the_metrics_stale_never_zero(tmp
         assert days > 0
         good = f"{p.clock():%Y-%m-%d %H:}"
         # rewritten (C23): not followed, said, and what stands is marked with the time of the last good reading
+        p.failing = True
         p.upstream.git("checkout", "-q", "--orphan", "other")
         p.upstream.commit("Another history", {"x.txt": "x\n"})
         p.sandbox.push_ref(UPSTREAM, "main", source=p.upstream.path, rev="other")
@@ -154,6 +155,7 @@ async def test_the_forks_own_branch_gone_is_said_as_such(tmp_path: Path) -> None
     async with pair(tmp_path) as p:
         p.install()
         await p.settle()
+        p.failing = True
         p.fork_commits("Name another", {".github/graft.yml": CONFIG + "fork: {branch: trunk}\n"})
         await p.ingest()
         assert "acme/pkg, branch trunk: it is not there" in p.dashboard().body
