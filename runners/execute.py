@@ -11,9 +11,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.core.config import Suite
 from bot.core.types import Outcome
 from bot.core.validation import (
     Artifact,
+    Environment,
     Report,
     RunRequest,
     Subject,
@@ -24,6 +26,8 @@ from bot.core.validation import (
 )
 from runners.environment import Health, child_environment, describe, probe
 from runners.harnesses import Collected, HarnessError, Place, harness_of
+from runners.harnesses.http import Http, Order
+from runners.labs import Credential
 from runners.process import Ended, Killed, run_group
 
 _BUILD_FACTOR = 3
@@ -37,6 +41,7 @@ class Machine:
     labels: tuple[str, ...] = ()
     visible: str | None = None
     keep: tuple[str, ...] = ()
+    labs: Mapping[str, Credential] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +65,8 @@ async def execute(work: Work) -> Report:
     """Run the suite and report; whatever goes wrong is in the report's outcome and reason."""
     request, suite = work.request, work.request.suite
     started = datetime.now(UTC)
+    if needs_no_source(suite):
+        return await _in_lab(work, started)
     before = await probe(visible=work.machine.visible)
     if before.ok is False:
         return _report(work, started, Collected(Outcome.INFRA, before.text), ended=None, health=(before, None))
@@ -99,6 +106,20 @@ async def execute(work: Work) -> Report:
     return _report(work, started, collected, ended=ended, health=(before, after))
 
 
+def needs_no_source(suite: Suite) -> bool:
+    """Whether the suite runs somewhere else, with neither tree nor GPU of this machine."""
+    return suite.harness == "http"
+
+
+async def _in_lab(work: Work, started: datetime) -> Report:
+    order = Order(work.request, dict(work.machine.labs), work.output, work.redact, work.cancelled)
+    try:
+        collected = await Http().hand_over(order)
+    except HarnessError as error:
+        collected = Collected(Outcome.INFRA, str(error))
+    return _report(work, started, collected, ended=None, health=(Health(None, "ran in a lab"), None))
+
+
 async def _run(work: Work, argv: tuple[str, ...], env: Mapping[str, str], *, factor: int) -> Ended:
     suite = work.request.suite
     work.output(f"$ {shlex.join(argv)}\n")
@@ -136,7 +157,10 @@ def _report(
     if collected.canary is not None:
         # seen or not, the canary is no test of the fork's: the manifest check says what became of it
         tests = tuple(test for test in tests if not is_canary(test.id, collected.canary))
-    exit_code = ended.exit_code if ended is not None else None
+    elsewhere = collected.elsewhere
+    if elsewhere is not None and manifest.canary is None:
+        manifest = manifest.model_copy(update={"canary": elsewhere.canary})
+    exit_code = ended.exit_code if ended is not None else elsewhere.exit_code if elsewhere is not None else None
     outcome, why = conclude(
         claimed=collected.outcome,
         tests=tests,
@@ -152,7 +176,7 @@ def _report(
         level=request.level,
         suite=request.suite.suite,
         harness=request.suite.harness,
-        environment=describe(runner=work.machine.name, labels=work.machine.labels, before=before, after=after),
+        environment=_environment(work, collected, before, after),
         started_at=started,
         finished_at=finished,
         outcome=outcome,
@@ -163,9 +187,17 @@ def _report(
         measurements=collected.measurements,
         artifacts=_artifacts(work.folder / "results"),
         repeat=f"graft run {request.level.value} --suite {shlex.quote(request.suite.suite)}",
-        log_tail=ended.tail[-16_000:] if ended is not None else "",
-        gpu_seconds=(finished - started).total_seconds() * len(before.gpus),
+        log_tail=(ended.tail if ended is not None else elsewhere.log_tail if elsewhere is not None else "")[-16_000:],
+        gpu_seconds=elsewhere.gpu_seconds if elsewhere else (finished - started).total_seconds() * len(before.gpus),
     )
+
+
+def _environment(work: Work, collected: Collected, before: Health, after: Health | None) -> Environment:
+    """The machine that ran it, under the name of the runner that answers for it."""
+    if collected.elsewhere is not None:
+        mine = {"runner": work.machine.name, "labels": work.machine.labels}
+        return collected.elsewhere.environment.model_copy(update=mine)
+    return describe(runner=work.machine.name, labels=work.machine.labels, before=before, after=after)
 
 
 def _clean(test: TestResult, work: Work) -> TestResult:

@@ -12,8 +12,8 @@ import json
 import logging
 import shutil
 import uuid
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,7 +25,8 @@ from redis.exceptions import RedisError
 from bot.core.types import Outcome
 from bot.core.validation import Report, RunRequest, Subject
 from runners.environment import describe, probe, version_of
-from runners.execute import Machine, Work, execute
+from runners.execute import Machine, Work, execute, needs_no_source
+from runners.labs import Credential
 from runners.protocol import Bot, RefusedError, UnreachableError
 from runners.redact import redactor
 from runners.workspace import SourceError, Workspace
@@ -55,6 +56,7 @@ class RunnerSettings:
     keep_builds: int = 10
     poll: float = 0.2
     secrets: tuple[str, ...] = field(default=(), repr=False)
+    labs: Mapping[str, Credential] = field(default_factory=dict, repr=False)
 
 
 class Service:
@@ -64,9 +66,11 @@ class Service:
         self.settings = settings
         self.bot = Bot(settings.bot, settings.token)
         self.workspace = Workspace(settings.work)
-        self.redact = redactor((settings.token, settings.redis, *settings.secrets))
+        shown = (credential.token for credential in settings.labs.values())
+        self.redact = redactor((settings.token, settings.redis, *settings.secrets, *shown))
         self._free: list[str | None] = list(settings.gpus)
-        self._active: dict[str, asyncio.Task[None]] = {}
+        self._active: set[asyncio.Task[None]] = set()
+        self._runs: set[str] = set()
         self._draining = asyncio.Event()
         self._stop_runs = asyncio.Event()
 
@@ -104,7 +108,7 @@ class Service:
             await self.bot.close()
 
     async def _finish_active(self) -> None:
-        tasks = list(self._active.values())
+        tasks = list(self._active)
         _, late = await asyncio.wait(tasks, timeout=self.settings.drain_for)
         if late:
             self._stop_runs.set()
@@ -178,36 +182,40 @@ class Service:
         )
 
     async def offered(self, run_id: str) -> None:
-        """A run is offered: lease it and begin, or leave it where it is not for us. Ends once the run has begun.
+        """A run is offered: lease it, or another whose turn it is, and begin. Ends once a run has begun.
 
         Raises Retry where another runner, or this one later, should be offered it.
         """
-        if run_id in self._active:
-            return
         if not self._free:
             raise Retry(defer=1)
         slot = self._free.pop()
         answer: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         # a task of its own from the first request on: a drain in the middle of it must not lose the lease
         task = asyncio.create_task(self._take(run_id, slot, answer))
-        self._active[run_id] = task
-        task.add_done_callback(lambda _: self._ended(run_id, slot))
+        self._active.add(task)
+        task.add_done_callback(lambda task: self._ended(task, slot))
         error = await asyncio.shield(answer)
         if isinstance(error, UnreachableError) or (isinstance(error, RefusedError) and error.status in _FOR_OTHERS):
             raise Retry(defer=2)
 
     async def _take(self, run_id: str, slot: str | None, answer: asyncio.Future[Exception | None]) -> None:
         try:
-            request = await self.bot.lease(run_id)
+            request = await self.bot.lease(run_id, active=self._runs)
+            if request.run_id in self._runs:  # two of ours asked at once, and the first has it
+                raise UnreachableError(f"{request.run_id} is under way here")
         except (RefusedError, UnreachableError, ValueError) as error:
             log.info("run %s is not ours: %s", run_id, error)
             answer.set_result(error)
             return
+        self._runs.add(request.run_id)
         answer.set_result(None)
-        await self._work(request, slot)
+        try:
+            await self._work(request, slot)
+        finally:
+            self._runs.discard(request.run_id)
 
-    def _ended(self, run_id: str, slot: str | None) -> None:
-        self._active.pop(run_id, None)
+    def _ended(self, task: asyncio.Task[None], slot: str | None) -> None:
+        self._active.discard(task)
         self._free.append(slot)
 
     async def _work(self, request: RunRequest, slot: str | None) -> None:
@@ -238,23 +246,26 @@ class Service:
     async def _report(
         self, request: RunRequest, slot: str | None, folder: Path, stop: asyncio.Event, output: Callable[[str], None]
     ) -> Report:
+        work = Work(
+            request=request,
+            source=folder,
+            folder=folder,
+            cache=self.workspace.cache_folder(request),
+            machine=Machine(
+                self.settings.name, self.settings.labels, slot, self.settings.keep_env, labs=self.settings.labs
+            ),
+            output=output,
+            redact=self.redact,
+            cancelled=stop,
+        )
+        if needs_no_source(request.suite):
+            return await execute(work)
         url = self.settings.bot.rstrip("/") + request.git_path
+        keep: Callable[[Path], Awaitable[None]] = lambda place: self.workspace.keep_build(request, place)  # noqa: E731
         try:
             bare = await self.workspace.fetch(request, url=url, token=self.settings.token)
             async with self.workspace.tree(request, bare) as (source, built):
-                keep: Callable[[Path], Awaitable[None]] = lambda place: self.workspace.keep_build(request, place)  # noqa: E731
-                work = Work(
-                    request=request,
-                    source=source,
-                    folder=folder,
-                    cache=self.workspace.cache_folder(request),
-                    machine=Machine(self.settings.name, self.settings.labels, slot, self.settings.keep_env),
-                    built=built,
-                    output=output,
-                    redact=self.redact,
-                    cancelled=stop,
-                    keep_build=keep if request.suite.build else None,
-                )
+                work = replace(work, source=source, built=built, keep_build=keep if request.suite.build else None)
                 return await execute(work)
         except SourceError as error:
             return await self._broken(request, self.redact(str(error)))

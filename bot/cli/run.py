@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import subprocess
 import sys
 import tempfile
+import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +21,7 @@ from bot.core.types import Level, Outcome
 
 if TYPE_CHECKING:
     from bot.core.validation import Report
+    from runners.labs import Credential
 
 _SHOWN = 20
 
@@ -36,15 +39,18 @@ def command(
     work: Annotated[Path | None, typer.Option("--work", help="Folder for results; a temporary one by default.")] = None,
 ) -> None:
     """Run a level on this checkout, exactly as a runner does (exit 0 passed, 1 not passed, 2 could not run)."""
+    from runners.labs import take_credentials
+
     try:
         suites = suites_of(checkout, level, suite or [])
         manifest = _manifest(expected)
         tree = Checkout.read(checkout)
+        labs = take_credentials(os.environ)
     except ValueError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
     with tempfile.TemporaryDirectory(prefix="graft-run-") as temporary:
-        job = _Job(tree, level, (work or Path(temporary)).resolve(), manifest, gpus)
+        job = _Job(tree, level, (work or Path(temporary)).resolve(), manifest, gpus, labs)
         reports = asyncio.run(_all(job, suites))
     from bot.core.validation import level_outcome
 
@@ -85,6 +91,7 @@ class _Job:
     folder: Path
     manifest: Mapping[str, tuple[str, ...]]
     gpus: str | None
+    labs: Mapping[str, Credential]
 
 
 def suites_of(checkout: Path, level: Level, names: list[str]) -> tuple[Suite, ...]:
@@ -123,7 +130,8 @@ async def _all(job: _Job, suites: tuple[Suite, ...]) -> list[Report]:
     reports = []
     for suite in suites:
         request = RunRequest(
-            run_id=f"local-{suite.suite}",
+            # a lab that has had a run of this id gives its result again
+            run_id=f"local-{suite.suite[:60]}-{uuid.uuid4().hex[:12]}",
             repository=job.tree.repository,
             commit=job.tree.commit,
             level=job.level,
@@ -141,9 +149,9 @@ async def _all(job: _Job, suites: tuple[Suite, ...]) -> list[Report]:
             source=job.tree.top,
             folder=folder,
             cache=job.folder / "cache" / job.tree.commit,
-            machine=Machine(name="local", visible=job.gpus),
+            machine=Machine(name="local", visible=job.gpus, labs=job.labs),
             output=lambda text: print(text, end="", file=sys.stderr, flush=True),
-            redact=redactor(()),
+            redact=redactor(credential.token for credential in job.labs.values()),
         )
         reports.append(await execute(work))
     return reports

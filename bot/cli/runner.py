@@ -40,6 +40,7 @@ def command(
 
     The token comes from GRAFT_RUNNER_TOKEN or the file that GRAFT_RUNNER_TOKEN_FILE names, never by an option.
     """
+    from runners.labs import take_credentials
     from runners.service import RunnerSettings
 
     names = tuple(dict.fromkeys(label.strip() for label in labels.split(",") if label.strip()))
@@ -47,6 +48,7 @@ def command(
         token = _token()
         if not names:
             raise ValueError("--labels: name at least one label")
+        labs = take_credentials(os.environ)
     except ValueError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -63,6 +65,7 @@ def command(
         gpus=visible,
         keep_env=tuple(keep_env or ()),
         poll=poll,
+        labs=labs,
     )
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)

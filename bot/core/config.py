@@ -147,7 +147,20 @@ class Budgets(Model):
         return self.default.model_copy(update=told)
 
 
-Harness = Literal["pytest", "lit", "gtest", "ctest", "kernels", "bench", "command", "torchrun"]
+Harness = Literal["pytest", "lit", "gtest", "ctest", "kernels", "bench", "command", "torchrun", "http"]
+
+
+class Lab(Model):
+    """An outside lab that runs a suite of harness `http`: see docs/lab-protocol.md.
+
+    `credential` names what the runner holds for the lab; `poll` is the first pause between two looks; after
+    `unanswered` without a usable answer the run is given up.
+    """
+
+    url: str
+    credential: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9-]*$")
+    poll: Duration = timedelta(seconds=15)
+    unanswered: Duration = timedelta(minutes=10)
 
 
 class Suite(Model):
@@ -168,6 +181,7 @@ class Suite(Model):
     metrics: tuple[str, ...] = ()
     manual: bool = False
     budget: Budgets = Budgets()
+    lab: Lab | None = None
 
 
 class Validation(Model):

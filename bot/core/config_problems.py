@@ -5,8 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from datetime import timedelta
 from difflib import get_close_matches
+from types import UnionType
 from typing import TYPE_CHECKING, Any, get_args, get_origin
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ValidationError
 
@@ -15,12 +18,13 @@ from bot.core.strict_yaml import Document, Path
 from bot.core.types import Level
 
 if TYPE_CHECKING:
-    from bot.core.config import Config
+    from bot.core.config import Config, Suite
 
 _AREA = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _OWNER = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9-]{0,38}(/[A-Za-z0-9._-]{1,100})?")
 _REPOSITORY = re.compile(r"[A-Za-z0-9][A-Za-z0-9-]{0,38}/[A-Za-z0-9._-]{1,100}")
 MAX_REGEX = 500
+_LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -104,6 +108,8 @@ def _fields(model: type[BaseModel], path: Path) -> list[str]:
             here = get_args(here)[1]
         else:
             return []
+        if get_origin(here) is UnionType:
+            here = get_args(here)[0]
     if isinstance(here, type) and issubclass(here, BaseModel):
         return list(here.model_fields)
     return []
@@ -227,6 +233,32 @@ def _suites(config: Config) -> Iterator[Found]:
                 yield path, f"{suite.suite} is run by hand and nobody signs for it", "name its area"
             if level is not Level.L3 and not suite.runner:
                 yield (*path, "runner"), "no runner has an empty label", "name a label, as in [gpu]"
+            yield from (((*path, *below), text, hint) for below, text, hint in _lab(suite))
+
+
+def _lab(suite: Suite) -> Iterator[Found]:
+    """What a suite says of an outside lab; paths below the suite."""
+    lab = suite.lab
+    if lab is None:
+        if suite.harness == "http":
+            yield ("harness",), "the http harness needs a lab", "write lab: {url: https://…}"
+        return
+    if suite.harness != "http":
+        yield ("lab",), f"a lab runs nothing for harness {suite.harness}", "write harness: http, or drop the lab"
+    if suite.build:
+        yield ("build",), "a lab builds what it runs itself", "drop it"
+    try:
+        url = urlsplit(lab.url)
+        sound = bool(url.hostname) and url.port != 0 and url.scheme in ("https", "http") and "@" not in url.netloc
+    except ValueError:
+        sound = False
+    if not sound or url.query or url.fragment:
+        yield ("lab", "url"), f"{lab.url!r} is no lab's address", "write https://host/path, without user or query"
+    elif url.scheme == "http" and url.hostname not in _LOOPBACK:
+        yield ("lab", "url"), "what is sent there can be read on the way", "write https://"
+    for name in ("poll", "unanswered"):
+        if getattr(lab, name) <= timedelta(0):
+            yield ("lab", name), "is no time at all", "write it as in 15s"
 
 
 def _owners(config: Config) -> Iterator[Found]:

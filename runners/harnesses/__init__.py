@@ -11,7 +11,7 @@ from typing import Protocol
 from bot.core.config import Suite
 from bot.core.reports import ParsedReport, ParsedTest, key
 from bot.core.types import Outcome
-from bot.core.validation import Measurement, TestOutcome, TestResult
+from bot.core.validation import Environment, Measurement, TestOutcome, TestResult
 from runners.process import Ended, Killed
 
 
@@ -42,6 +42,18 @@ class Collected:
     tests: tuple[TestResult, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     canary: str | None = None
+    elsewhere: Elsewhere | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What the report of another machine says beside its tests; `canary` as in the manifest check."""
+
+    environment: Environment = field(default_factory=Environment)
+    gpu_seconds: float = 0.0
+    exit_code: int | None = None
+    log_tail: str = ""
+    canary: bool | None = None
 
 
 class Harness(Protocol):
@@ -68,6 +80,7 @@ HARNESSES: dict[str, str] = {
     "command": "runners.harnesses.command",
     "bench": "runners.harnesses.command",
     "torchrun": "runners.harnesses.torchrun",
+    "http": "runners.harnesses.http",
 }
 
 
