@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from bot.clients.git.patches import Section
     from bot.clients.github import (
         Annotation,
+        CheckRun,
         Comment,
         Conflict,
         Forbidden,
         GitHubApp,
         GitHubError,
+        Gone,
         HookDelivery,
         Issue,
         NotFound,
@@ -26,8 +28,11 @@ if TYPE_CHECKING:
         RateLimited,
         Repository,
         Review,
+        TooLarge,
         Unauthorized,
         Validation,
+        WorkflowArtifact,
+        WorkflowRun,
     )
     from bot.clients.queue import Queue, QueueUnavailable
     from bot.clients.store import AuditRow, Delivery, Job, Runner, Store, Transaction
@@ -40,6 +45,7 @@ __all__ = [
     "AuditRow",
     "Batch",
     "Breakage",
+    "CheckRun",
     "CommandRecord",
     "Comment",
     "Conflict",
@@ -52,6 +58,7 @@ __all__ = [
     "GitError",
     "GitHubApp",
     "GitHubError",
+    "Gone",
     "HookDelivery",
     "Issue",
     "Job",
@@ -73,9 +80,12 @@ __all__ = [
     "Store",
     "SymbolCache",
     "Transaction",
+    "TooLarge",
     "Unauthorized",
     "Validation",
     "open_context",
+    "WorkflowArtifact",
+    "WorkflowRun",
 ]
 
 # what handlers may know of the clients: values, errors, and the clients themselves for their types. Loaded on first
@@ -94,11 +104,13 @@ _FROM: dict[str, tuple[str, ...]] = {
     "bot.clients.github": (
         "Annotation",
         "Comment",
+        "CheckRun",
         "Conflict",
         "Forbidden",
         "GitHubApp",
         "GitHubError",
         "HookDelivery",
+        "Gone",
         "Issue",
         "NotFound",
         "Pull",
@@ -106,8 +118,11 @@ _FROM: dict[str, tuple[str, ...]] = {
         "Repository",
         "Review",
         "Unauthorized",
+        "TooLarge",
         "Validation",
     ),
+        "WorkflowArtifact",
+        "WorkflowRun",
     "bot.clients.queue": (
         "Queue",
         "QueueUnavailable",

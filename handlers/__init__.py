@@ -81,6 +81,9 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("issues", ("edited",), "ticked", "event"),
     Trigger("issues", ("labeled", "unlabeled", "closed", "reopened"), "issue_moved"),
     Trigger("check_run", ("rerequested",), "rerun", "event"),
+    Trigger("check_run", ("completed",), "other_ci"),
+    Trigger("check_suite", ("completed",), "other_ci"),
+    Trigger("workflow_run", ("completed",), "other_ci"),
     Trigger("merge_group", ("checks_requested", "destroyed"), "gate_group", "event"),
     Trigger("membership", (), "gate_all", "repository"),
 )
@@ -112,6 +115,7 @@ JOBS: Mapping[str, Handler] = {
     "gate_all": _handler("gate", "gate_all"),
     "gate_group": _handler("gate", "gate_group"),
     "triage": _handler("triage", "triage"),
+    "other_ci": _handler("other_ci", "other_ci"),
     "dashboard": _handler("dashboard", "dashboard"),
     "ticked": _handler("dashboard", "ticked"),
     "sweep": _handler("sweep", "sweep"),

@@ -34,6 +34,8 @@ async def why_not(fork: Fork, row: Breakage) -> str | None:
     if not row.data.get("after") or not row.data.get("first_bad"):
         return "It is not known after which commit it came: no green run before it, so there is nothing to search."
     limit = fork.config.triage.searches_per_day
+    if all(suite.suite != row.data["suite"] for level in Level for suite in fork.config.validation.of(level)):
+        return f"{code(row.data['suite'])} is no suite of Graft's: what runs in other CI can't be searched from here."
     if await _begun_today(fork) >= limit:
         return f"{plural(limit, 'search')} began today: that is the limit."
     return None

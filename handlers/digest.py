@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from bot.core.render.digest import DigestRow, InfraNote, digest_section
+from bot.core.render.digest import DigestRow, SpoiltNote, digest_section
 from handlers.fork import Fork
+from handlers.other_ci import DENIED
 
 
 async def trunk_digest(fork: Fork) -> str:
@@ -23,7 +24,10 @@ async def trunk_digest(fork: Fork) -> str:
                 masks=len(row.data.get("masks", [])),
             )
         )
-    told = await fork.note("trunk:infra") or []
-    infra = [InfraNote(note["suite"], note["why"], note["judged"]) for note in told]
+    infra, unknown = [
+        [SpoiltNote(note["suite"], note["why"], note["judged"]) for note in await fork.note(key) or []]
+        for key in ("trunk:infra", "trunk:unknown")
+    ]
+    denied = await fork.note(DENIED) or ""
     waiting = int((await fork.note("trunk:opened") or {}).get("waiting", 0))
-    return digest_section(rows=rows, infra=infra, now=fork.now, waiting=waiting)
+    return digest_section(rows=rows, infra=infra, now=fork.now, waiting=waiting, unknown=unknown, denied=denied)

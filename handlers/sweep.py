@@ -21,6 +21,8 @@ async def sweep(ctx: Context, job: Job) -> None:
     for pull in await fork.github.pulls(state="open", base=fork.config.fork.branch):
         await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
     await fork.enqueue("validate_trunk", "trunk")
+    if fork.config.triage.other_ci:
+        await fork.enqueue("other_ci", "repository")
     await fork.enqueue("triage", "trunk")
     await push_again(fork)
 

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.context import Breakage, Context, Issue, Job, Run
 from bot.core.render.breakage import LABEL
-from bot.core.triage import Trunk, survey
+from bot.core.triage import Ineligible, Trunk, survey
 from bot.core.types import Level, Mode, Outcome
 from handlers.bisecting import advance, answer_asks, built_shas, start, wanted
 from handlers.breakages import Desk, remembered_of, write
@@ -39,7 +39,7 @@ async def triage(ctx: Context, job: Job) -> None:
         trunk = await read_trunk(fork, runs)
     more = await fork.halted() is None and await _breakages(fork, trunk, runs, rows)
     await _note_green(fork, trunk, runs)
-    await _note_infra(fork, trunk, runs)
+    await _note_spoilt(fork, trunk, runs)
     await fork.enqueue("dashboard", "repository")
     await fork.enqueue("gate_all", "repository")  # red or mended, or measured: trunk is what every gate looks at
     if more:
@@ -124,14 +124,25 @@ async def _note_green(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
             return
 
 
-async def _note_infra(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
-    """Keep what the machines did to trunk's runs of late: it makes no breakage, and is said on the dashboard."""
-    ended = {run.id: run.finished_at for run in runs}
+async def _note_spoilt(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
+    """Keep what of trunk's runs of late tells no cause: no breakage comes of it, and it is said on the dashboard.
+
+    The machines' failures, and what other CI ended with and did not explain.
+    """
+    ended = {run.id: run for run in runs}
     since = fork.now - _TOLD_INFRA
-    told = []
+    infra, unknown = [], []
     for one in trunk.digests:
-        at = ended.get(one.run)
-        if one.infra and at is not None and at >= since:
-            told.append({"sha": one.sha, "suite": one.suite, "why": one.infra[0][:200], "judged": one.judged})
-    if (await fork.note("trunk:infra") or []) != told:
-        await fork.put_note("trunk:infra", told[-200:])
+        run = ended.get(one.run)
+        if run is None or run.finished_at is None or run.finished_at < since:
+            continue
+        told = {"sha": one.sha, "suite": one.suite, "judged": one.judged}
+        if one.infra:
+            infra.append({**told, "why": one.infra[0][:200]})
+        if one.unknown:
+            green = run.outcome in (Outcome.PASSED, Outcome.OMITTED)
+            kind = Ineligible.NOTHING_PROVED if green else Ineligible.CAUSE_UNKNOWN
+            unknown.append({**told, "why": f"{kind.value}: {one.unknown[:200]}"})
+    for key, found in (("trunk:infra", infra), ("trunk:unknown", unknown)):
+        if (await fork.note(key) or []) != found:
+            await fork.put_note(key, found[-200:])

@@ -17,6 +17,7 @@ ALWAYS = {"installation", "installation_repositories", "ping"}
 # which permission an event takes (GitHub's documentation of webhooks)
 NEEDS = {
     "check_run": "checks",
+    "check_suite": "checks",
     "issue_comment": "issues",
     "issues": "issues",
     "membership": "members",
@@ -24,6 +25,7 @@ NEEDS = {
     "pull_request": "pull_requests",
     "pull_request_review": "pull_requests",
     "push": "contents",
+    "workflow_run": "actions",
 }
 # and those that a call takes, by the name of the client's method
 CALLS = {"actions": "dispatch"}

@@ -222,6 +222,20 @@ class Triage(Model):
     """When an owner is reminded of an open breakage of trunk, which logins hear of one that stays open, and how much
     the search for a culprit may run.
     """
+class OtherCi(Model):
+    """Trunk's runs of CI that is not Graft's, heard as those of one suite: a workflow of GitHub Actions with the JUnit
+    files in its artifacts (patterns of their names), or the check runs of those names (patterns) of an App (its slug).
+    """
+
+    suite: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")
+    workflow: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_./-]+\.ya?ml$")
+    artifacts: tuple[str, ...] = ()
+    checks: tuple[str, ...] = ()
+    app: str | None = None
+    level: Level = Level.L1
+    area: str | None = None
+
+
 
     remind_after: Duration = timedelta(days=2)
     escalate_after: Duration = timedelta(days=5)
@@ -233,6 +247,7 @@ class Triage(Model):
 
 class Config(Model):
     """The whole file."""
+    other_ci: tuple[OtherCi, ...] = ()
 
     upstream: Upstream
     fork: Fork = Fork()

@@ -121,7 +121,8 @@ Found = tuple[Path, str, str]
 def cross_checks(config: Config, document: Document) -> list[Problem]:
     """What no single value shows: names that point nowhere, patterns that mean nothing, things told twice."""
     found = [
-        *_names(config), *_references(config), *_patterns(config), *_markers(config), *_suites(config), *_owners(config)
+        *_names(config), *_references(config), *_patterns(config), *_markers(config), *_suites(config),
+        *_other_ci(config), *_owners(config),
     ]  # fmt: skip
     return [Problem(document.line(path), dotted(path), text, hint) for path, text, hint in found]
 
@@ -133,6 +134,7 @@ def _names(config: Config) -> Iterator[Found]:
         if not branch or branch.startswith(("-", "/", "refs/")) or re.search(r"[\s~^:?*\[\\\x00-\x1f]|\.\.|@{", branch):
             yield path, f"{branch!r} is no name of a branch", "write it without refs/heads/"
     named = {suite.area for level in Level for suite in config.validation.of(level)}
+    named |= {one.area for one in config.triage.other_ci}
     for name, area in config.areas.items():
         if not _AREA.fullmatch(name):
             yield ("areas", name), f"{name!r} can't be typed in /signoff", "use letters, digits, - _ and ."
@@ -170,6 +172,9 @@ def _area_names(config: Config) -> Iterator[tuple[Path, str]]:
 
 
 def _required_areas(config: Config) -> Iterator[tuple[Path, str]]:
+    for place, one in enumerate(config.triage.other_ci):
+        if one.area is not None:
+            yield ("triage", "other_ci", place, "area"), one.area
     for place, risk in enumerate(config.ingest.risk):
         for at, name in enumerate(risk.areas):
             yield ("ingest", "risk", place, "areas", at), name
@@ -242,6 +247,22 @@ def _lab(suite: Suite) -> Iterator[Found]:
     if lab is None:
         if suite.harness == "http":
             yield ("harness",), "the http harness needs a lab", "write lab: {url: https://…}"
+def _other_ci(config: Config) -> Iterator[Found]:
+    own = {suite.suite for level in Level for suite in config.validation.of(level)}
+    for place, one in enumerate(config.triage.other_ci):
+        path: Path = ("triage", "other_ci", place)
+        if one.suite in own:
+            yield (*path, "suite"), f"the suite {one.suite} is one that Graft runs itself", "give it another name"
+        if (one.workflow is None) == (not one.checks):
+            yield path, f"{one.suite} needs a workflow or checks, not both", "name one of them"
+        elif one.workflow is not None and not one.artifacts:
+            yield path, f"no artifact of {one.workflow} is read", "name them, as in artifacts: [junit*]"
+        elif one.checks and one.artifacts:
+            yield (*path, "artifacts"), "check runs leave no artifacts", "name the workflow in place of its checks"
+        elif one.workflow is not None and one.app is not None:
+            yield (*path, "app"), "a workflow's App is GitHub Actions", "leave it out"
+
+
         return
     if suite.harness != "http":
         yield ("lab",), f"a lab runs nothing for harness {suite.harness}", "write harness: http, or drop the lab"

@@ -30,9 +30,13 @@ def matching(*, event: Event, own: bool, triggers: Sequence[Trigger]) -> tuple[T
 
 
 def echo(event: Event) -> bool:
-    """True where an event of the App's own asks for nothing: all but its pushes to the default branch, for a start."""
+    """True where an event of the App's own asks for nothing: all but its pushes to the default branch, for a start;
+    its checks that are done are no other CI's.
+    """
     if event.event == "push":
         return event.branch != event.default_branch
+    if event.event in ("check_run", "check_suite"):
+        return event.action == "completed"
     return event.event in _OWN or (event.event == "pull_request" and event.action in _OWN_PULL_ACTIONS)
 
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.core.render.breakage import BreakageFacts, breakage_body, breakage_marker
-from bot.core.render.digest import DigestRow, InfraNote, digest_section
+from bot.core.render.digest import DigestRow, SpoiltNote, digest_section
 from bot.core.render.text import BODY_LIMIT
 from bot.core.triage import Suspect
 from tests.golden import same_as_golden
@@ -107,6 +107,8 @@ def test_the_day_on_trunk() -> None:
         DigestRow(9, "dismissed", ("core",), old, old),
         DigestRow(None, "open", (), NOW, NOW),
     ]
-    infra = [InfraNote("unit", "no GPU", False), InfraNote("unit", "CUDA error: busy | @x", True)]
-    same_as_golden("digest.md", digest_section(rows=rows, infra=infra, now=NOW))
+    infra = [SpoiltNote("unit", "no GPU", False), SpoiltNote("unit", "CUDA error: busy | @x", True)]
+    unknown = [SpoiltNote("nightly", "it failed, and its cause is not known: artifact junit: it has expired", False)]
+    denied = "403 (needs actions=read)"
+    same_as_golden("digest.md", digest_section(rows=rows, infra=infra, now=NOW, unknown=unknown, denied=denied))
     assert digest_section(rows=rows[4:5], infra=[], now=NOW) == ""

@@ -279,6 +279,9 @@ async def test_what_the_app_does_itself_asks_for_nothing(desk: Desk) -> None:
         ("push", {"ref": "refs/heads/graft/bundle/k", "repository": {"default_branch": "main"}}, True),
         ("push", {"ref": "refs/heads/main", "repository": {"default_branch": "main"}}, False),
         ("check_run", {"action": "rerequested"}, False),
+        ("check_run", {"action": "completed"}, True),
+        ("check_suite", {"action": "completed"}, True),
+        ("workflow_run", {"action": "completed"}, False),
         ("merge_group", {}, False),
     ],
 )

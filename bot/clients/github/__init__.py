@@ -83,6 +83,7 @@ __all__ = [
     "Validation",
     "WorkflowArtifact",
     "WorkflowJob",
+    "WorkflowArtifact",
     "WorkflowRun",
 ]
 

@@ -24,16 +24,27 @@ class DigestRow:
 
 
 @dataclass(frozen=True, slots=True)
-class InfraNote:
-    """One run of trunk that a machine spoilt; `judged` False: nothing of it counts."""
+class SpoiltNote:
+    """One run of trunk that a machine spoilt, or that tells no cause; `judged` False: nothing of it counts."""
 
     suite: str
     why: str
     judged: bool
 
 
-def digest_section(*, rows: Sequence[DigestRow], infra: Sequence[InfraNote], now: datetime, waiting: int = 0) -> str:
-    """The section; empty where trunk never broke and no machine did. Of one day, so that it is still between events."""
+def digest_section(
+    *,
+    rows: Sequence[DigestRow],
+    infra: Sequence[SpoiltNote],
+    now: datetime,
+    waiting: int = 0,
+    unknown: Sequence[SpoiltNote] = (),
+    denied: str = "",
+) -> str:
+    """The section; empty where trunk never broke and no machine did. Of one day, so that it is still between events.
+
+    `unknown` are runs of other CI that tell no cause, `denied` why it can't be read at all.
+    """
     today = now.date()
     alive = [row for row in rows if row.state in (*_RED, "flaky")]
     fixed = [row for row in rows if row.state == "fixed" and row.changed_at and row.changed_at.date() == today]
@@ -49,6 +60,12 @@ def digest_section(*, rows: Sequence[DigestRow], infra: Sequence[InfraNote], now
         text = f"Machines: {plural(len(infra), 'run')} of the last day had failures of theirs"
         text += f", {spoilt} of them prove nothing" if spoilt else ""
         parts.append(f"{text}; the last: {code(infra[-1].suite)}, {line(infra[-1].why, 160)}.")
+    if unknown:
+        tell = "tells" if len(unknown) == 1 else "tell"
+        text = f"Other CI: {plural(len(unknown), 'run')} of the last day {tell} no cause"
+        parts.append(f"{text}; the last: {code(unknown[-1].suite)}, {line(unknown[-1].why, 200)}.")
+    if denied:
+        parts.append(f"Other CI can't be read: {line(denied, 200)}.")
     if waiting:
         more = plural(waiting, "more cause")
         parts.append(f"{more} broke trunk without an issue yet: so many are not opened at once.")

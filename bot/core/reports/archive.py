@@ -1,4 +1,4 @@
-"""A zip that code under test has written, read in memory: no name in it is a path, nothing is unpacked beyond a limit."""
+"""A zip that code under test has written, read in memory: no name in it is a path, what it unpacks to has a limit."""
 
 from __future__ import annotations
 

@@ -26,11 +26,13 @@ class Kind(StrEnum):
 
 
 class Ineligible(StrEnum):
-    """Why a cause is not classified."""
+    """Why a cause is not classified, or (the last two) why a run of other CI tells none."""
 
     UNKNOWN_BASE = "cannot classify: no earlier run of it is known"
     NOT_SEEN = "it failed nowhere on this trunk"
     ONLY_INFRA = "all its failures are the machine's"
+    CAUSE_UNKNOWN = "it failed, and its cause is not known"
+    NOTHING_PROVED = "it passed, and does not prove that all its tests did"
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bot.core.signature import Signature, signature
 from bot.core.signature.clean import function_of
+from bot.core.triage.other_ci import OTHER_CI
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report, TestOutcome
 
@@ -35,6 +36,9 @@ class Digest:
 
     A test whose failure is the machine's is among the silent ones. `whole`: the suite failed before or beside its
     tests; it then stands among the failures under the name that `suite_test` gives.
+
+    `source` says whose run it is where it is not Graft's own. `unknown` says why such a run, though it ended, does not
+    tell all of its tests.
     """
 
     run: str
@@ -50,6 +54,8 @@ class Digest:
     crashed: bool = False
     host: str = ""
     repeat: str = ""
+    source: str = ""
+    unknown: str = ""
 
 
 def suite_test(suite: str) -> str:
@@ -92,7 +98,8 @@ def digest(
         else:
             failures.append(Failure(test.id, found.key, found.cls, found.title, test.message[:_MESSAGE], test.file))
     missing = report.manifest.missing
-    whole = not bad and outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.NOT_RUN)
+    other = report.harness == OTHER_CI  # its log is not read: without a test's failure its cause is not known
+    whole = not other and not bad and outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.NOT_RUN)
     crashed = whole or (bool(bad) and report.exit_code not in (0, 1, None))
     if whole:
         text = report.log_tail or report.reason
@@ -109,7 +116,7 @@ def digest(
         silent.update(missing)
     failed = {failure.test for failure in failures}
     passed = {test.id for test in report.tests if test.outcome.proves} - failed
-    if not whole and (passed or bad):
+    if not whole and not other and (passed or bad):
         passed.add(suite_test(suite))
     return Digest(
         run=run,
@@ -120,8 +127,17 @@ def digest(
         passed=frozenset(passed),
         silent=frozenset(silent - passed - failed),
         infra=tuple(dict.fromkeys(infra_lines)),
+        judged=not other or bool(report.tests),
         whole=whole,
         crashed=crashed,
         host=report.environment.host or report.environment.runner,
         repeat=report.repeat,
+        source=report.environment.runner if other else "",
+        unknown=_unknown(report, outcome) if other else "",
     )
+
+
+def _unknown(report: Report, outcome: Outcome) -> str:
+    if report.reason or report.failures or outcome is Outcome.PASSED:
+        return report.reason
+    return "it failed, and no test of it did"

@@ -120,7 +120,7 @@ class Trunk:
         for at in reversed(self.judged(test.suite)):
             if at >= before:
                 continue
-            runs = [run for run in self._suites[test.suite][at] if run.judged and not run.crashed]
+            runs = [run for run in self._suites[test.suite][at] if run.judged and not run.crashed and not run.unknown]
             if self.look(test, at).word is not Word.UNKNOWN or any(test.id in run.silent for run in runs):
                 return None
             if runs and any(run.passed for run in runs):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
-from bot.core.config import Config, Suite
+from bot.core.config import Config, OtherCi, Suite
 from bot.core.owners import areas_of
 from bot.core.triage.findings import Finding, Known, find
 from bot.core.triage.lifecycle import Hand, State, Step, step
@@ -77,9 +77,10 @@ def areas_of_cause(config: Config, *, suites: Iterable[str], files: Collection[s
 
 def suite_areas(config: Config, suites: Iterable[str]) -> tuple[str, ...]:
     """The areas of the named suites, each once."""
-    known = (*config.validation.l1, *config.validation.l2, *config.validation.l3)
+    validation = config.validation
+    known: list[Suite | OtherCi] = [*validation.l1, *validation.l2, *validation.l3, *config.triage.other_ci]
     return tuple(dict.fromkeys(area for name in suites if (area := _area(known, name))))
 
 
-def _area(known: Iterable[Suite], name: str) -> str | None:
+def _area(known: Iterable[Suite | OtherCi], name: str) -> str | None:
     return next((suite.area for suite in known if suite.suite == name and suite.area), None)
