@@ -8,6 +8,7 @@ from datetime import datetime
 
 from bot.context import Context, Pull, Scope
 from bot.core.command import Command
+from bot.core.heads import Seen, with_seen
 from bot.core.owners import People
 from bot.core.render.answers import Said
 from handlers.fork import Fork
@@ -39,10 +40,16 @@ class Asked:
 Executor = Callable[[Asked], Awaitable[Said]]
 
 
-async def see_head(ctx: Context, scope: Scope, number: int, sha: str, at: datetime) -> None:
-    """Keep that this head of a pull request was seen at that moment; the last twenty are enough."""
+async def see_head(ctx: Context, scope: Scope, number: int, head: Seen) -> None:
+    """Keep when a pull request got this head, so that a comment can be told to be about it."""
     key = f"heads:{number}"
-    seen = await ctx.store.note(scope.installation, scope.repository, key) or []
-    if not seen or seen[-1][0] != sha:
-        kept = [*seen, [sha, at.isoformat()]][-20:]
-        await ctx.store.put_note(scope.installation, scope.repository, key, kept, ctx.now())
+    known = await seen_heads(ctx, scope, number)
+    if (kept := with_seen(known, head)) != known:
+        rows = [[one.sha, one.at.isoformat(), one.before] for one in kept]
+        await ctx.store.put_note(scope.installation, scope.repository, key, rows, ctx.now())
+
+
+async def seen_heads(ctx: Context, scope: Scope, number: int) -> tuple[Seen, ...]:
+    """The heads that a pull request is known to have had, oldest first."""
+    rows = await ctx.store.note(scope.installation, scope.repository, f"heads:{number}") or []
+    return tuple(Seen(str(row[0]), datetime.fromisoformat(row[1]), *map(str, row[2:3])) for row in rows)

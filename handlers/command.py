@@ -10,10 +10,11 @@ from datetime import datetime, timedelta
 from bot.context import CommandRecord, Comment, Context, Forbidden, Issue, Job, NotFound, Pull, RateLimited, Scope
 from bot.core.audit import AuditKind
 from bot.core.command import BY_NAME, Command, Malformed, Role, Where, parse
+from bot.core.heads import Bound, Seen, bound_to
 from bot.core.owners import People
 from bot.core.render.answers import Said, answer_body, answer_marker
 from bot.core.render.text import code, line, marker, short
-from handlers.asked import Asked, see_head
+from handlers.asked import Asked, see_head, seen_heads
 from handlers.auditing import record
 from handlers.dashboard import DASHBOARD_LABEL
 from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, open_fork
@@ -44,11 +45,12 @@ async def comment(ctx: Context, job: Job) -> None:
         return
     issue = await fork.github.issue(number)
     pull = await fork.github.pull(number) if issue.pull_request is not None else None
-    head = await head_at(fork, number, job.payload.get("received_at"), pull)
+    meant = await _meant(fork, number, written, pull)
+    head = meant.sha
     fresh = [one for one in _counted(found) if await _record(fork, written, one, number, head)]
     if fresh:
         await fork.github.react(comment_id, "eyes")
-        said = [await _guarded(fork, one.command, written, issue, pull, head, job.attempts) for one in fresh]
+        said = [await _guarded(fork, one.command, written, issue, pull, meant, job.attempts) for one in fresh]
         await _answer(fork, number, written, head, list(zip(fresh, said, strict=True)))
         await fork.github.react(comment_id, "+1" if all(one.done for one in said) else "confused")
     await _again(fork, number, pull)
@@ -82,12 +84,12 @@ async def _guarded(
     comment: Comment,
     issue: Issue,
     pull: Pull | None,
-    head: str | None,
+    meant: Bound,
     tries: int,
 ) -> Said:
     """What came of the command; an error is tried again by the job, and in the end told."""
     try:
-        return await _carry_out(fork, one, comment, issue, pull, head)
+        return await _carry_out(fork, one, comment, issue, pull, meant)
     except RateLimited:
         raise  # not the command's fault, and not counted
     except Exception as error:
@@ -190,36 +192,40 @@ def _digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-async def head_at(fork: Fork, number: int, received_at: str | None, pull: Pull | None) -> str | None:
-    """The head commit that was known when the comment came; None where nobody had seen one by then."""
-    if pull is None:
-        return None
-    seen = await fork.note(f"heads:{number}") or []
-    when = datetime.fromisoformat(received_at) if received_at else fork.now
-    before = [sha for sha, at in seen if datetime.fromisoformat(at) <= when]
-    if not before:
+async def _meant(fork: Fork, number: int, written: Comment, pull: Pull | None) -> Bound:
+    """The head commit that a comment is about, by GitHub's times of the comment and of the pushes."""
+    if pull is None or written.created_at is None:
+        return Bound(None)
+    seen = await seen_heads(fork.ctx, fork.scope, number)
+    bound = bound_to(
+        seen=seen,
+        current=pull.head.sha,
+        pushed_at=pull.head.repo.pushed_at if pull.head.repo else None,
+        created=written.created_at,
+        edited=written.updated_at,
+    )
+    if bound.sha is None and all(one.sha != pull.head.sha for one in seen[-1:]):
         # from now on it is known, so that saying it again works
-        await see_head(fork.ctx, fork.scope, number, pull.head.sha, fork.now)
-        return None
-    return str(before[-1])
+        await see_head(fork.ctx, fork.scope, number, Seen(pull.head.sha, fork.now))
+    return bound
 
 
 async def _carry_out(
-    fork: Fork, one: Command | Malformed, comment: Comment, issue: Issue, pull: Pull | None, head: str | None
+    fork: Fork, one: Command | Malformed, comment: Comment, issue: Issue, pull: Pull | None, meant: Bound
 ) -> Said:
     if isinstance(one, Malformed):
         return Said(one.text, False, f"{line(one.problem, 400)}. Written so: {code(one.usage)}")
     who = await people(fork, [comment.user.login])
-    if (refusal := _refusal(fork, one, comment, issue, pull, head, who)) is not None:
+    if (refusal := _refusal(fork, one, comment, issue, pull, meant, who)) is not None:
         return Said(one.text, False, refusal)
     asked = Asked(
-        fork, one, comment.user.login, who, issue.number, pull, head, comment.created_at or fork.now, comment.id
+        fork, one, comment.user.login, who, issue.number, pull, meant.sha, comment.created_at or fork.now, comment.id
     )
     return await EXECUTORS[one.name](asked)
 
 
 def _refusal(
-    fork: Fork, one: Command, comment: Comment, issue: Issue, pull: Pull | None, head: str | None, who: People
+    fork: Fork, one: Command, comment: Comment, issue: Issue, pull: Pull | None, meant: Bound, who: People
 ) -> str | None:
     spec, author = BY_NAME[one.name], comment.user.login
     place = _where(issue, pull)
@@ -236,11 +242,14 @@ def _refusal(
     if pull is not None and pull.state != "open" and one.name not in ("rollback", "explain", "help", "retry", "bisect"):
         return "This pull request is closed."
     if one.name in BOUND and pull is not None:
-        if head is None:
-            return "It is not known which commit was meant. Say it again for the present head: " + short(pull.head.sha)
-        if head != pull.head.sha:
+        if meant.sha is None:
             return (
-                f"Refused: the comment was about {short(head)}, and the head is {short(pull.head.sha)} by now. "
+                f"Refused: it is not known which commit was meant{f' ({meant.why})' if meant.why else ''}. "
+                f"Look at the present head, {short(pull.head.sha)}, and say it again in a new comment."
+            )
+        if meant.sha != pull.head.sha:
+            return (
+                f"Refused: the comment was about {short(meant.sha)}, and the head is {short(pull.head.sha)} by now. "
                 "Look at the new commit and say it again."
             )
     return None

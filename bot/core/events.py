@@ -59,6 +59,7 @@ class PullFacts(_Part):
     merged: Flag = False
     merge_commit_sha: Text = ""
     title: Text = ""
+    updated_at: Text = ""
     user: Annotated[Actor, _or(Actor())] = Actor()
     head: Annotated[Tip, _or(Tip())] = Tip()
     base: Annotated[Tip, _or(Tip())] = Tip()

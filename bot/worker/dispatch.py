@@ -58,6 +58,7 @@ def payload_of(*, event: Event, guid: str, received_at: datetime) -> dict[str, A
         "sender_type": event.sender.type,
         "number": event.number,
         "sha": event.head_sha,
+        "at": event.pull.updated_at if event.pull else "",
         "ref": event.merge_group.head_ref if event.merge_group else event.ref,
         "before": event.before,
         "comment": event.comment.id if event.comment else 0,

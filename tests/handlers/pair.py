@@ -128,6 +128,7 @@ class Pair:
 
     def person_pushes(self, branch: str, message: str, files: Files, *, login: str = "walter") -> str:
         """A person's commit on top of any branch of the fork."""
+        self.sandbox.advance(1)  # GitHub tells seconds: what comes within one has no order
         self.fork.get(str(self.repository.path), branch)
         sha = self.fork.commit(message, files, author=f"{login} <{login}@acme.example>")
         self.sandbox.push_ref(self.fork_name, branch, source=self.fork.path, login=login)
@@ -155,6 +156,7 @@ class Pair:
 
     async def says(self, login: str, number: int, text: str) -> str:
         """A person's comment; gives Graft's answer to it once all is settled."""
+        self.sandbox.advance(1)
         comment = await self.sandbox.as_user(login).comment(self.fork_name, number, text)
         await self.settle()
         answers = [body for body in self.comments(number) if f"answer-to {comment['id']} " in body]

@@ -73,6 +73,7 @@ class Gated:
 
     async def pushes(self, login: str, branch: str, files: Files, *, settle: bool = True) -> str:
         """One more commit on a branch."""
+        self.world.sandbox.advance(1)  # GitHub tells seconds: what comes within one has no order
         self.world.fork.get(str(self.world.repository.path), branch)
         sha = self._commit(login, branch, files)
         if settle:

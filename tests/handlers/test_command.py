@@ -74,7 +74,9 @@ async def test_what_is_a_command_runs_once_for_the_commit_that_was_meant(tmp_pat
         await sandbox.settle()
         await fork.pushes("walter", "small", {"lib/code.txt": "three\n"})
         (said,) = answers(fork, number, comment["id"])
-        assert "Refused: the comment was about" in said
+        assert "Refused: it is not known which commit was meant (the head moved while your comment came" in said
+        assert await fork.ends(number) == ["side", "unit"]  # the new head's own
+        assert "Queued" in await world.says("walter", number, "/validate l1")
         await fork.ends(number)
 
         # C67: no access, on an issue, on a closed pull request
@@ -136,6 +138,67 @@ async def _audited(fork: Gated) -> None:
     )
     assert done.returncode == 1, done.stderr
     assert {fault["entry"] for fault in json.loads(done.stdout)["faults"]} == {f.sequence for f in found.faults}
+
+
+async def test_a_command_is_about_the_head_that_it_was_written_under_however_late_it_is_read(tmp_path: Path) -> None:
+    async with gated(tmp_path) as fork:
+        world, sandbox = fork.world, fork.world.sandbox
+        number = await fork.opens("walter", "small", {"lib/code.txt": "two\n"})
+        await fork.ends(number)
+        maria, first = sandbox.as_user("maria"), fork.head(number)
+
+        # C60: its webhook is lost, a push follows, and GitHub delivers it again: it is about what maria saw
+        sandbox.faults.drop_deliveries(event="issue_comment", times=1)
+        lost = await maria.comment(FORK, number, "/validate l2 force=yes")
+        sandbox.advance(1)
+        signed = await sandbox.as_user("tina").comment(FORK, number, "/signoff l3 core ne=0.8")
+        await world.settle()
+        second = await fork.pushes("walter", "small", {"lib/code.txt": "three\n"})
+        await fork.ends(number)
+        sandbox.advance(60)
+        assert sandbox.redeliver_failed() == 1
+        await world.settle()
+        (said,) = answers(fork, number, lost["id"])
+        assert f"Refused: the comment was about `{first[:10]}`, and the head is `{second[:10]}` by now" in said
+        assert not await fork.waiting(number, "l2")
+        assert answers(fork, number, signed["id"])[0].count("✅") == 1
+        assert "pushed since" in fork.gate(number)
+
+        # an edit adds a command to a comment of an older head: which one is meant can't be told; a new comment can
+        sandbox.advance(2)
+        await maria.edit_comment(FORK, lost["id"], "/ok-to-test")
+        await world.settle()
+        assert f"written at {first[:10]} and edited at {second[:10]}" in answers(fork, number, lost["id"])[-1]
+        assert "say it again in a new comment" in answers(fork, number, lost["id"])[-1]
+
+        # the webhook of a push is lost: what is said after it is about it, what was said before is not
+        sandbox.advance(2)
+        sandbox.faults.drop_deliveries(event="issue_comment", times=1)
+        before = await maria.comment(FORK, number, "/validate l1 unit")
+        sandbox.faults.drop_deliveries(event="pull_request", times=1)
+        await fork.pushes("walter", "small", {"lib/code.txt": "four\n"})
+        answer = await world.says("maria", number, "/validate l1 side")
+        assert "Queued" in answer or "is running" in answer, answer
+        sandbox.faults.drop_deliveries(event="pull_request", times=1)  # not even delivered again
+        sandbox.redeliver_failed()
+        await world.settle()
+        assert "Refused" in answers(fork, number, before["id"])[0]
+
+        # nothing is known any more, and the branch's repository is pushed to all the time: said again, it is known
+        store = world.context.store
+        await store.remove_note(world.installation, FORK, f"heads:{number}")
+        world.fork_commits("Elsewhere", {"other.txt": "x\n"})
+        sandbox.faults.drop_deliveries(event="issue_comment", times=1)
+        late = await maria.comment(FORK, number, "/validate l1 unit")
+        sandbox.advance(2)
+        world.fork_commits("Elsewhere", {"other.txt": "y\n"})
+        await world.settle()
+        sandbox.redeliver_failed()
+        await world.settle()
+        assert "nobody saw when it moved" in answers(fork, number, late["id"])[0]
+        sandbox.advance(30)
+        world.fork_commits("Elsewhere", {"other.txt": "z\n"})
+        assert "Refused" not in await world.says("maria", number, "/validate l1 unit")
 
 
 async def test_every_command_ends_in_an_answer(tmp_path: Path) -> None:
