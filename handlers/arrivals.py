@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 
 from bot.context import Context, Job, NotFound
+from bot.core.heads import OPENED, Seen
 from bot.core.types import Level
 from handlers.asked import see_head
 from handlers.batches import batch_of
@@ -42,16 +43,28 @@ async def _upstream_moved(ctx: Context, job: Job) -> None:
 
 
 async def pull_moved(ctx: Context, job: Job) -> None:
-    """Job `pull_moved`: a pull request was opened or pushed to; its head at that moment is kept for commands."""
+    """Job `pull_moved`: a pull request was opened or pushed to; its head is kept for commands, with GitHub's time."""
     number = int(job.payload["number"])
-    sha = str(job.payload.get("sha", ""))
-    if sha:
-        await see_head(ctx, job.scope, number, sha, datetime.fromisoformat(job.payload["received_at"]))
+    if (head := _head(job)) is not None:
+        await see_head(ctx, job.scope, number, head)
     fork = await open_fork(ctx, job.scope)
     await fork.enqueue("validate", f"#{number}", {"number": number})
     await fork.enqueue("gate", f"#{number}", {"number": number})
     if job.payload.get("sender") != await fork.login() and await batch_of(fork, number) is not None:
         await fork.enqueue("ingest", "repository")  # a person pushed to a branch of Graft's, or opened it again
+
+
+def _head(job: Job) -> Seen | None:
+    """The head that the event speaks of, with GitHub's time of it; where that can't be read, ours, which is later."""
+    sha = str(job.payload.get("sha", ""))
+    if not sha:
+        return None
+    before = OPENED if job.payload.get("action") == "opened" else str(job.payload.get("before", ""))
+    try:
+        at = datetime.fromisoformat(str(job.payload.get("at")))
+        return Seen(sha, at if at.tzinfo else at.replace(tzinfo=UTC), before)
+    except ValueError:
+        return Seen(sha, datetime.fromisoformat(job.payload["received_at"]), before)
 
 
 async def pull_closed(ctx: Context, job: Job) -> None:
