@@ -24,7 +24,6 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "bot.app": OURS,
     "bot.worker": OURS,
     "bot.cli": OURS,
-    "bot.web": ("bot.web", "bot.core", "bot.context", "bot.clients"),
     "bot.sandbox": ("bot.sandbox", "bot.clients", "bot.core"),
     "bot": (),
 }  # fmt: skip
@@ -38,7 +37,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "redis": ("bot.clients.queue", "runners"),
     "torch": ("runners.kernels",),
     "triton": ("runners.kernels", "bot.sandbox.sample"),
-    "starlette": ("bot.app", "bot.clients.git_http", "bot.sandbox", "bot.web", "bot.cli"),
+    "starlette": ("bot.app", "bot.clients.git_http", "bot.sandbox", "bot.cli"),
     "uvicorn": ("bot.cli", "bot.sandbox"),
     "tree_sitter": ("bot.core.footprint",),
     "tree_sitter_language_pack": ("bot.core.footprint",),

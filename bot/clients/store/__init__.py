@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from bot.clients.store.deliveries import DISPATCH, Deliveries, GroupCommit
-from bot.clients.store.engine import Database, StoreUnavailable, connect
+from bot.clients.store.engine import Database, StoreUnavailable, connect, file_of
 from bot.clients.store.jobs import Jobs
 from bot.clients.store.models import (
     AuditRow,
@@ -25,6 +25,7 @@ from bot.clients.store.models import (
     Expired,
     Job,
     JobState,
+    Queued,
     Run,
     Runner,
     RunState,
@@ -43,6 +44,7 @@ __all__ = [
     "Expired",
     "Job",
     "JobState",
+    "Queued",
     "Run",
     "RunState",
     "Runner",
@@ -81,9 +83,8 @@ class Store(_Parts):
     @classmethod
     async def open(cls, url: str, *, migrate: bool = True) -> Store:
         """Open by URL and bring the schema to its head. Raises ValueError (bad URL) and StoreUnavailable."""
-        path = sa.make_url(url)
-        if path.get_backend_name() == "sqlite" and path.database:
-            _reach(Path(path.database))
+        if (path := file_of(url)) is not None:
+            _reach(path)
         database = connect(url)
         if migrate:
             try:

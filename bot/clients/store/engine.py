@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
@@ -59,8 +60,11 @@ class Database:
 
 
 def connect(url: str) -> Database:
-    """A database by URL: sqlite:///path or postgresql://user@host/name, with or without a driver's name."""
-    parsed = sa.make_url(url)
+    """A database by URL: sqlite:///path or postgresql://user@host/name, with or without a driver's name.
+
+    Raises ValueError for any other address.
+    """
+    parsed = _parsed(url)
     backend = parsed.get_backend_name()
     if backend == "sqlite":
         if parsed.database in (None, "", ":memory:"):
@@ -74,8 +78,23 @@ def connect(url: str) -> Database:
             parsed.set(drivername="postgresql+asyncpg"), pool_size=8, max_overflow=8, pool_pre_ping=True
         )
     else:
-        raise ValueError(f"{url!r} is neither a SQLite nor a PostgreSQL address")
+        raise ValueError(f"{parsed!r} is neither a SQLite nor a PostgreSQL address")  # its password is starred out
     return Database(engine)
+
+
+def _parsed(url: str) -> sa.URL:
+    try:
+        return sa.make_url(url)
+    except exc.ArgumentError:  # not repeated: what can't be read may hold a password
+        raise ValueError(
+            "the store's address is no URL: write sqlite:////path/graft.db or postgresql://user@host/name"
+        ) from None
+
+
+def file_of(url: str) -> Path | None:
+    """The file of a SQLite address, None for any other. Raises ValueError for what is no URL."""
+    parsed = _parsed(url)
+    return Path(parsed.database) if parsed.get_backend_name() == "sqlite" and parsed.database else None
 
 
 def _tune_sqlite(engine: AsyncEngine) -> None:
