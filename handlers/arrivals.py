@@ -6,7 +6,9 @@ from datetime import UTC, datetime
 
 from bot.context import Context, Job, NotFound
 from bot.core.heads import OPENED, Seen
+from bot.core.render.text import marker
 from bot.core.types import Level
+from handlers.affording import affordable
 from handlers.asked import see_head
 from handlers.batches import batch_of
 from handlers.fork import NotAFork, open_fork
@@ -94,5 +96,11 @@ async def rerun(ctx: Context, job: Job) -> None:
         if pull.state != "open" or pull.head.sha != job.payload["sha"]:
             continue
         if level is not None and await stranger(fork, pull) is None:
-            await start_level(fork, target_of(pull), level, again=True)
+            named = tuple(suite.suite for suite in fork.config.validation.of(level) if not suite.manual)
+            allowed, refused = await affordable(fork, level, named)
+            if refused:
+                hidden = marker(f"gpu-budget {level.value}")
+                await fork.github.upsert_comment(pull.number, hidden, f"{hidden}\nNot run again. {refused}")
+            if allowed:
+                await start_level(fork, target_of(pull), level, suites=allowed, again=True)
         await fork.enqueue("results", f"#{pull.number}", {"number": pull.number})

@@ -19,6 +19,7 @@ from bot.core.render.dashboard import (
 )
 from bot.core.render.text import marker
 from bot.core.types import Mode, Plan
+from handlers.affording import note_budgets
 from handlers.batches import add_to_note, load_batches
 from handlers.digest import trunk_digest
 from handlers.fork import BrokenConfig, Fork, open_fork
@@ -94,6 +95,7 @@ async def update_dashboard(fork: Fork, plan: Plan | None) -> int:
         halted_by=await fork.halted(),
         blocked=[str(text) for text in (await fork.note("blocked") or {}).values()],
         digest=await trunk_digest(fork),
+        budgets=await note_budgets(fork),
     )
     await fork.put_note("upstream", fork.config.upstream.repository)
     await fork.github.ensure_label(DASHBOARD_LABEL, "bfd4f2", "Graft's dashboard")

@@ -17,6 +17,7 @@ from bot.core.render.results import outcome_of
 from bot.core.render.text import code, line, plural, short
 from bot.core.types import Disposition, LedgerEntry, Level, Mode, Outcome, Plan
 from bot.core.upkeep import Deed, upkeep
+from handlers.affording import affordable, gpu_budget
 from handlers.asked import Asked, Executor
 from handlers.batches import add_to_note, batch_of, forget, load_batches, save_batch
 from handlers.cherry_pick import close_batch, rebuild
@@ -47,8 +48,12 @@ async def validate(asked: Asked) -> Said:
                 f"{before.value.upper()} has not passed on {short(pull.head.sha)} yet, and a cheaper level goes first. "
                 f"`/validate {before.value}` runs it; a maintainer may say `/validate {args.level.value} force=yes`."
             )
-    names = tuple(suite.suite for suite in chosen.suites)
-    runs = await start_level(fork, target_of(pull), args.level, suites=names, again=True)
+    wanted = tuple(suite.suite for suite in chosen.suites if not suite.manual)
+    names, refused = await affordable(fork, args.level, wanted)
+    if refused and not names:
+        return asked.refused(refused)
+    target = target_of(pull)
+    runs = await start_level(fork, target, args.level, suites=names, again=True) if names else []
     await fork.enqueue("results", f"#{pull.number}", {"number": pull.number})
     by_hand = [suite.suite for suite in chosen.suites if suite.manual]
     if not runs and not by_hand:
@@ -58,6 +63,7 @@ async def validate(asked: Asked) -> Said:
         text += f" By hand: {', '.join(map(code, by_hand))}; its owners sign its numbers with `/signoff l3 <area> …`."
     if chosen.ignored:
         text += f" Taken for prose: {', '.join(map(code, chosen.ignored))}."
+    text += f" Not queued: {refused}" if refused else ""
     return asked.done(text + (" Lower levels were passed over, as asked." if force else ""))
 
 
@@ -133,14 +139,19 @@ async def retry(asked: Asked) -> Said:
         for s in await suite_states(fork, sha=pull.head.sha, number=pull.number)
         if s.outcome not in (None, Outcome.PASSED, Outcome.WAIVED)
     ]
+    queued: list[str] = []
+    told: list[str] = []
     for level in Level:
-        names = tuple(s.suite for s in bad if s.level is level)
+        names, refused = await affordable(fork, level, tuple(s.suite for s in bad if s.level is level))
+        told += [refused] if refused else []
         if names:
             await start_level(fork, target_of(pull), level, suites=names, again=True)
+            queued += names
     await fork.enqueue("results" if bad else "validate", f"#{pull.number}", {"number": pull.number})
-    return asked.done(
-        f"Queued again: {', '.join(code(s.suite) for s in bad)}." if bad else "Nothing failed; looked again."
-    )
+    if told and not queued:
+        return asked.refused(" ".join(told))
+    text = f"Queued again: {', '.join(map(code, queued))}." if bad else "Nothing failed; looked again."
+    return asked.done(" ".join([text, *told]))
 
 
 async def _again(asked: Asked, pull: Pull) -> Said:
@@ -324,6 +335,7 @@ EXECUTORS: Mapping[str, Executor] = {
     "split": split,
     "rollback": rollback,
     "bisect": bisect,
+    "gpu-budget": gpu_budget,
     "explain": explain,
     "help": help_,
 }

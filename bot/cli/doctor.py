@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from bot.clients.store import Job, Run, Store
-    from bot.core.doctor import Facts, Finding, IngestFact, JobFact, RunFact, SuiteCost
+    from bot.core.doctor import BudgetFact, Facts, Finding, IngestFact, JobFact, RunFact, SuiteCost
     from bot.settings import Settings
 
 
@@ -75,6 +75,7 @@ async def _look(settings: Settings, retry: list[int], retry_all: bool, days: int
             jobs=await store.job_counts(),
             waiting_since=await store.next_due_at(),
             ingests=await _ingests(store),
+            gpu_budgets=await _budgets(store, now),
             unanswered=tuple(
                 f"{one.repository}#{one.number}" for one in await store.unanswered_commands(now - timedelta(minutes=30))
             ),
@@ -98,6 +99,19 @@ async def _ingests(store: Store) -> tuple[IngestFact, ...]:
             good, failed = value.get("good_at"), value.get("failed_at")
             found.append(IngestFact(repository, _at(good), _at(failed), value.get("error")))
     return tuple(found)
+
+
+async def _budgets(store: Store, now: datetime) -> tuple[BudgetFact, ...]:
+    from bot.core.doctor import BudgetFact
+    from bot.core.gpubudget import month_key
+
+    noted = await store.notes_everywhere("gpu-budget")
+    return tuple(
+        BudgetFact(repository, one["area"], one["text"], one["spent"])
+        for (_, repository, key), value in sorted(noted.items())
+        if key == "gpu-budget" and value["month"] == month_key(now)
+        for one in value["areas"]
+    )
 
 
 async def _redis(settings: Settings) -> str:
@@ -168,6 +182,8 @@ def _print(facts: Facts, findings: tuple[Finding, ...]) -> None:
     counts = ", ".join(f"{number} {state}" for state, number in sorted((facts.jobs or {}).items())) or "none"
     newest = f"{facts.last_delivery:%Y-%m-%d %H:%M} UTC" if facts.last_delivery else "never"
     console.print(f"Jobs: {counts}. Last webhook: {newest}.")
+    for budget in facts.gpu_budgets:
+        console.print(f"GPU budget of {budget.repository} {budget.area}, this month: {budget.text}.")
     if facts.costs:
         console.print(_costs(facts.costs))
     if not findings:

@@ -111,12 +111,16 @@ class Ingest(Model):
 
 
 class Area(Model):
-    """A named part of the fork with its own owners (logins, or org/team)."""
+    """A named part of the fork with its own owners (logins, or org/team).
+
+    `gpu_hours_per_month` is what its L3, and its L2 on demand, may take in a calendar month (UTC); None: no limit.
+    """
 
     paths: tuple[str, ...] = ()
     symbols: tuple[str, ...] = ()
     owners: tuple[str, ...] = ()
     suites: tuple[str, ...] = ()
+    gpu_hours_per_month: float | None = Field(default=None, ge=0, allow_inf_nan=False)
 
 
 class Budget(Model):
@@ -218,10 +222,6 @@ class Gate(Model):
     persons: bool = True
 
 
-class Triage(Model):
-    """When an owner is reminded of an open breakage of trunk, which logins hear of one that stays open, and how much
-    the search for a culprit may run.
-    """
 class OtherCi(Model):
     """Trunk's runs of CI that is not Graft's, heard as those of one suite: a workflow of GitHub Actions with the JUnit
     files in its artifacts (patterns of their names), or the check runs of those names (patterns) of an App (its slug).
@@ -236,6 +236,10 @@ class OtherCi(Model):
     area: str | None = None
 
 
+class Triage(Model):
+    """When an owner is reminded of an open breakage of trunk, which logins hear of one that stays open, and how much
+    the search for a culprit may run.
+    """
 
     remind_after: Duration = timedelta(days=2)
     escalate_after: Duration = timedelta(days=5)
@@ -243,11 +247,11 @@ class OtherCi(Model):
     bisect: Literal["auto", "manual"] = "auto"
     runs_per_search: int = Field(default=40, ge=2)
     searches_per_day: int = Field(default=6, ge=0)
+    other_ci: tuple[OtherCi, ...] = ()
 
 
 class Config(Model):
     """The whole file."""
-    other_ci: tuple[OtherCi, ...] = ()
 
     upstream: Upstream
     fork: Fork = Fork()

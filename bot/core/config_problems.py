@@ -156,6 +156,12 @@ def _references(config: Config) -> Iterator[Found]:
         for place, suite in enumerate(area.suites):
             if suite not in suites:
                 yield ("areas", name, "suites", place), f"there is no suite {suite!r}", near(suite, suites)
+        paid = (*config.validation.l2, *config.validation.l3)
+        if area.gpu_hours_per_month is not None and not any(
+            (suite.area == name or suite.suite in area.suites) and not suite.manual for suite in paid
+        ):
+            text = f"no suite of l2 or l3 that runs belongs to {name}"
+            yield ("areas", name, "gpu_hours_per_month"), text, "name it as the area of one, or drop this"
     for path, area_name in _area_names(config):
         if area_name not in config.areas and not (path[:2] == ("gate", "require_signoff_from") and area_name == "area"):
             yield path, f"there is no area {area_name!r}", near(area_name, config.areas)
@@ -166,15 +172,15 @@ def _area_names(config: Config) -> Iterator[tuple[Path, str]]:
         for place, suite in enumerate(config.validation.of(level)):
             if suite.area is not None:
                 yield ("validation", level.value, place, "area"), suite.area
+    for place, one in enumerate(config.triage.other_ci):
+        if one.area is not None:
+            yield ("triage", "other_ci", place, "area"), one.area
     yield from _required_areas(config)
     for at, name in enumerate(config.gate.trunk_red_blocks):
         yield ("gate", "trunk_red_blocks", at), name
 
 
 def _required_areas(config: Config) -> Iterator[tuple[Path, str]]:
-    for place, one in enumerate(config.triage.other_ci):
-        if one.area is not None:
-            yield ("triage", "other_ci", place, "area"), one.area
     for place, risk in enumerate(config.ingest.risk):
         for at, name in enumerate(risk.areas):
             yield ("ingest", "risk", place, "areas", at), name
@@ -241,12 +247,6 @@ def _suites(config: Config) -> Iterator[Found]:
             yield from (((*path, *below), text, hint) for below, text, hint in _lab(suite))
 
 
-def _lab(suite: Suite) -> Iterator[Found]:
-    """What a suite says of an outside lab; paths below the suite."""
-    lab = suite.lab
-    if lab is None:
-        if suite.harness == "http":
-            yield ("harness",), "the http harness needs a lab", "write lab: {url: https://…}"
 def _other_ci(config: Config) -> Iterator[Found]:
     own = {suite.suite for level in Level for suite in config.validation.of(level)}
     for place, one in enumerate(config.triage.other_ci):
@@ -263,6 +263,12 @@ def _other_ci(config: Config) -> Iterator[Found]:
             yield (*path, "app"), "a workflow's App is GitHub Actions", "leave it out"
 
 
+def _lab(suite: Suite) -> Iterator[Found]:
+    """What a suite says of an outside lab; paths below the suite."""
+    lab = suite.lab
+    if lab is None:
+        if suite.harness == "http":
+            yield ("harness",), "the http harness needs a lab", "write lab: {url: https://…}"
         return
     if suite.harness != "http":
         yield ("lab",), f"a lab runs nothing for harness {suite.harness}", "write harness: http, or drop the lab"

@@ -20,6 +20,7 @@ class FindingKind(StrEnum):
     INGEST = "ingest"
     UNANSWERED = "unanswered"
     NO_RUNNER = "no_runner"
+    GPU_BUDGET = "gpu_budget"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,16 @@ class IngestFact:
     good_at: datetime | None
     known_since: datetime | None
     error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetFact:
+    """An area's GPU budget of this month as it was last counted; `spent` where nothing more is started on demand."""
+
+    repository: str
+    area: str
+    text: str
+    spent: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +160,7 @@ class Facts:
     seen_labels: Mapping[str, datetime] | None = None
     last_delivery: datetime | None = None
     costs: tuple[SuiteCost, ...] = ()
+    gpu_budgets: tuple[BudgetFact, ...] = ()
 
 
 def diagnose(
@@ -178,6 +190,12 @@ def diagnose(
     found += [
         Finding(FindingKind.UNANSWERED, where, "a command was accepted and not answered", "look at the worker's log")
         for where in facts.unanswered
+    ]
+    mend = "a maintainer says `/gpu-budget <area> add=<hours>`, or raises gpu_hours_per_month in .github/graft.yml"
+    found += [
+        Finding(FindingKind.GPU_BUDGET, f"{one.repository} {one.area}", f"used up this month: {one.text}", mend)
+        for one in facts.gpu_budgets
+        if one.spent
     ]
     return (*found, *_runners(facts, now, late))
 

@@ -66,11 +66,15 @@ class Runs(Part):
         rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
         return [Run(**row, request={}) for row in rows]
 
-    async def runs_since(self, since: datetime, *, limit: int = 50_000) -> list[Run]:
-        """Runs of all repositories that ended after `since`, newest first; of the report only `gpu_seconds`."""
+    async def runs_since(
+        self, since: datetime, *, repository: str | None = None, limit: int = 50_000
+    ) -> list[Run]:  # fmt: skip
+        """Runs of one repository or all that ended after `since`, newest first; of the report only `gpu_seconds`."""
         small = [column for column in _RUN if column.name not in ("request", "report")]
         gpu = runs.c.report["gpu_seconds"].as_float().label("gpu")
         statement = sa.select(*small, gpu).where(runs.c.state == RunState.DONE, runs.c.finished_at > since)
+        if repository is not None:
+            statement = statement.where(runs.c.repository == repository)
         found = []
         for row in await self._all(statement.order_by(runs.c.id.desc()).limit(limit)):
             values = dict(row)

@@ -232,6 +232,20 @@ def _bisect(words: Words) -> v.Bisect:
     return v.Bisect(plain[0] if plain else None, stop)
 
 
+def _gpu_budget(words: Words) -> v.GpuBudget:
+    _only(words, "add")
+    plain, text = _plain(words), words.get("add")
+    area = _area(plain) if plain or text is not None else None
+    if plain:
+        raise WordError(f"one area at a time: {plain[0]!r} is too much")
+    if text is None:
+        return v.GpuBudget(area)
+    hours, relative = number(text.lower().removesuffix("h"))
+    if relative or not 0 < abs(hours) <= 100_000:
+        raise WordError(f"add={text} is no number of GPU hours: write it as in add=20")
+    return v.GpuBudget(area, hours)
+
+
 def _help(words: Words) -> v.Help:
     plain = _plain(words)
     return v.Help(dashed(plain[0]).lower().removeprefix("/") if plain else None)
@@ -283,6 +297,9 @@ TABLE: tuple[Spec, ...] = (
          "Find the commit that broke it; `stop` ends the search.", "/bisect gemm-sweep", _bisect),
     Spec("ok-to-test", "/ok-to-test", Role.WRITE, _PULL,
          "Let a stranger's pull request, at this head commit, run on the runners.", "/ok-to-test", _bare(v.OkToTest())),
+    Spec("gpu-budget", "/gpu-budget [<area>] [add=<hours>]", Role.WRITE, _PULL_AND_DASHBOARD,
+         "Tell the GPU hours that areas have used this month; `add=` (maintainers) allows an area more this month.",
+         "/gpu-budget recsys add=20", _gpu_budget),
     Spec("help", "/help [command]", Role.ANYONE, _ALL, "Tell the commands.", "/help waive", _help),
 )  # fmt: skip
 

@@ -133,6 +133,14 @@ class OkToTest:
 
 
 @dataclass(frozen=True, slots=True)
+class GpuBudget:
+    """Tell this month's GPU hours, of one area or all; `add` raises (or lowers) what an area may use this month."""
+
+    area: str | None = None
+    add: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Help:
     """Tell the commands, or one."""
 
@@ -141,7 +149,7 @@ class Help:
 
 Arguments = (
     Validate | Signoff | Unsign | Waive | Defer | WontPort | Skip | Pick | Retry | Rebase | Rollback | Explain | Split
-    | Bisect | OkToTest | Help
+    | Bisect | OkToTest | GpuBudget | Help
 )  # fmt: skip
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bot.core.batches import Batch, BatchState
+from bot.core.gpubudget import AreaBudget, month_key
 from bot.core.render.text import BODY_LIMIT, block, code, fit, line, marker, plural, short, table
 from bot.core.types import BatchKind, Mode, Plan
 
@@ -53,6 +54,7 @@ class DashboardFacts:
     config_problems: Sequence[str] = ()
     blocked: Sequence[str] = ()
     digest: str = ""
+    budgets: Sequence[AreaBudget] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ def dashboard_body(facts: DashboardFacts) -> str:
     parts = [marker(DASHBOARD), *_alarms(facts)]
     if facts.plan is not None:
         parts += [_metrics(facts, facts.plan), _open(facts, facts.plan), _breakages(facts), facts.digest]
-        parts += [_holes(facts.plan), _chains(facts.plan), _waiting(facts)]
+        parts += [_holes(facts.plan), _chains(facts.plan), _waiting(facts), _budgets(facts)]
     parts.append(_boxes(facts))
     return fit([part for part in parts if part], block("metrics", _machine(facts)), BODY_LIMIT - 100)
 
@@ -192,6 +194,17 @@ def _waiting(facts: DashboardFacts) -> str:
     ]
     more = f"\n\n… and {len(facts.waiting) - 40} more." if len(facts.waiting) > 40 else ""
     return "### Waiting\n\n" + table(["upstream", "for"], rows) + more
+
+
+def _budgets(facts: DashboardFacts) -> str:
+    if not facts.budgets:
+        return ""
+    rows = [
+        [code(one.area), f"{'⛔ ' if one.spent else ''}{line(one.text)}", f"`/gpu-budget {one.area} add=<hours>`"]
+        for one in facts.budgets
+    ]
+    title = f"### GPU time, {month_key(facts.now)}"
+    return f"{title}\n\n" + table(["area", "L3, and L2 on demand", "more, by a maintainer"], rows)
 
 
 def _boxes(facts: DashboardFacts) -> str:
