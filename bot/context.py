@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib import import_module
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         WorkflowRun,
     )
     from bot.clients.queue import Queue, QueueUnavailable
-    from bot.clients.store import AuditRow, Delivery, Job, Runner, Store, Transaction
+    from bot.clients.store import AuditRow, Delivery, Job, Queued, Runner, Store, Transaction
     from bot.clients.store.models import Batch, Breakage, CommandRecord, Run, RunState, Scope
     from bot.clients.symbols import SymbolCache
     from bot.settings import Settings
@@ -69,6 +69,7 @@ __all__ = [
     "PushRejected",
     "Queue",
     "QueueUnavailable",
+    "Queued",
     "RateLimited",
     "Repository",
     "Review",
@@ -131,6 +132,7 @@ _FROM: dict[str, tuple[str, ...]] = {
         "AuditRow",
         "Delivery",
         "Job",
+        "Queued",
         "Runner",
         "Store",
         "Transaction",
@@ -176,22 +178,25 @@ async def open_context(settings: Settings, log: Any, *, migrate: bool = True) ->
     from bot.clients.store import Store
 
     settings.require_app()
-    github = GitHubApp(
-        settings.app_id,
-        settings.private_key.get_secret_value(),
-        settings.github_api,
-        git_base=settings.github_git,
-        max_wait=settings.rate_limit_wait_seconds,
-        write_pause=settings.write_pause_seconds,
-    )
     store = await Store.open(settings.store_url, migrate=migrate)
     queue = Queue(settings.redis_url.get_secret_value())
+
+    def alone(installation: int) -> AbstractAsyncContextManager[None]:
+        return store.alone(f"writer of {installation}")
 
     def mirror(repository: str) -> Git:
         return Git.open_mirror(settings.mirrors / f"{repository}.git")
 
     try:
-        async with github:
+        async with GitHubApp(
+            settings.app_id,
+            settings.private_key.get_secret_value(),
+            settings.github_api,
+            git_base=settings.github_git,
+            max_wait=settings.rate_limit_wait_seconds,
+            write_pause=settings.write_pause_seconds,
+            alone=alone,
+        ) as github:
             yield Context(github, store, queue, settings, lambda: datetime.now(UTC), mirror, log)
     finally:
         await queue.close()

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from datetime import datetime
 from typing import Any, Self
 
@@ -49,7 +50,7 @@ from bot.clients.github.models import (
     WorkflowRun,
 )
 from bot.clients.github.pulls import Pulls
-from bot.clients.github.transport import Transport
+from bot.clients.github.transport import Alone, Transport
 
 __all__ = [
     "PERMISSIONS",
@@ -83,7 +84,6 @@ __all__ = [
     "Validation",
     "WorkflowArtifact",
     "WorkflowJob",
-    "WorkflowArtifact",
     "WorkflowRun",
 ]
 
@@ -93,7 +93,11 @@ class Repository(Pulls, Issues, Labels, Checks, Contents, Actions):
 
 
 class GitHubApp:
-    """The App. Use inside `async with`; `repository(...)` gives a client of one repository."""
+    """The App. Use inside `async with`; `repository(...)` gives a client of one repository.
+
+    `alone(installation)` keeps the writers of other processes off while this one writes; without it this process is
+    the only one.
+    """
 
     def __init__(
         self,
@@ -107,6 +111,7 @@ class GitHubApp:
         max_wait: float = 90,
         write_pause: float = 0,
         timeout: float = 30,
+        alone: Alone = lambda _: nullcontext(),
     ) -> None:
         self.app_id = app_id
         self._git_base = git_base
@@ -120,6 +125,7 @@ class GitHubApp:
             max_wait=max_wait,
             write_pause=write_pause,
             timeout=timeout,
+            alone=alone,
         )
 
     async def __aenter__(self) -> Self:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, Self, TypeVar
@@ -21,6 +21,7 @@ from bot.clients.github.sorting import Wait, limit_wait, sort_error
 
 Value = TypeVar("Value")
 Params = Mapping[str, str | int]
+Alone = Callable[[int], AbstractAsyncContextManager[None]]
 _TOKEN_MARGIN = timedelta(minutes=5)
 _READ_TRIES = 4
 _CREATE_TRIES = 3
@@ -96,7 +97,10 @@ class Client(GitHub[Any]):
 
 
 class Transport:
-    """Sends requests as the App (installation 0) or as an installation."""
+    """Sends requests as the App (installation 0) or as an installation.
+
+    `alone` holds an installation against the writers of other processes, while this one writes.
+    """
 
     def __init__(
         self,
@@ -108,6 +112,7 @@ class Transport:
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
         max_wait: float = 90,
         write_pause: float = 0,
+        alone: Alone = lambda _: nullcontext(),
         timeout: float = 30,
     ) -> None:
         common: dict[str, Any] = {
@@ -124,6 +129,7 @@ class Transport:
         self._client = Client(UnauthAuthStrategy(), **common)
         self._max_wait = max_wait
         self._write_pause = timedelta(seconds=write_pause)
+        self._alone = alone
         self._lanes: dict[int, _Lane] = {}
         self._cache: OrderedDict[tuple[int, str, tuple[tuple[str, str | int], ...]], Answer] = OrderedDict()
 
@@ -212,7 +218,7 @@ class Transport:
     @asynccontextmanager
     async def writer(self, installation: int) -> AsyncIterator[Writer]:
         """The one writer of the installation: others wait. What must be read before it is written is read inside."""
-        async with self.lane(installation).writer:
+        async with self.lane(installation).writer, self._alone(installation):
             yield Writer(self, installation)
 
     async def pause_before_write(self, installation: int) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from bot.clients.store.alone import held_by_file, held_by_session
 from bot.clients.store.deliveries import DISPATCH, Deliveries, GroupCommit
 from bot.clients.store.engine import Database, StoreUnavailable, connect, file_of
 from bot.clients.store.jobs import Jobs
@@ -76,15 +77,16 @@ class Transaction(_Parts):
 class Store(_Parts):
     """The store; every row belongs to an installation and a repository."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, file: Path | None = None) -> None:
         self._database = database
+        self._file = file
         self._intake = GroupCommit(database)
 
     @classmethod
     async def open(cls, url: str, *, migrate: bool = True) -> Store:
         """Open by URL and bring the schema to its head. Raises ValueError (bad URL) and StoreUnavailable."""
-        if (path := file_of(url)) is not None:
-            _reach(path)
+        if (file := file_of(url)) is not None:
+            _reach(file)
         database = connect(url)
         if migrate:
             try:
@@ -92,7 +94,7 @@ class Store(_Parts):
             except BaseException:
                 await database.close()
                 raise
-        return cls(database)
+        return cls(database, file)
 
     def _begin(self, *, write: bool = True) -> AbstractAsyncContextManager[AsyncConnection]:
         return self._database.begin(write=write)
@@ -102,6 +104,13 @@ class Store(_Parts):
         """Several calls in one transaction: all of them happen, or none."""
         async with self._database.begin() as connection:
             yield Transaction(connection)
+
+    def alone(self, name: str) -> AbstractAsyncContextManager[None]:
+        """Only one block of this name at a time among all processes that use this store; the others wait.
+
+        The end of its process ends it. Raises StoreUnavailable.
+        """
+        return held_by_session(self._database.engine, name) if self._file is None else held_by_file(self._file, name)
 
     async def record_delivery(self, delivery: Delivery) -> bool:
         """Store a delivery with the job that dispatches it; durable when it returns.
