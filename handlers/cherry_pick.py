@@ -19,6 +19,7 @@ from handlers.building import Built, Committer, build, merges_cleanly
 from handlers.fork import Fork
 from handlers.planning import deleted_by_fork
 
+_MOST_ASIDE = 10  # refused in one look: then it is not the batches that are at fault
 LABELS = {
     BatchKind.BUNDLE: ("graft:bundle", "1d76db", "Upstream commits that are independent of each other"),
     BatchKind.CHAIN: ("graft:chain", "5319e7", "One link of a chain of upstream commits, in order"),
@@ -26,29 +27,43 @@ LABELS = {
 }
 
 
-async def work_off(fork: Fork, plan: Plan, seen: Seen) -> Next:
-    """Bring every batch to where it should be, then open the next ones; gives what was opened and what waits."""
+async def work_off(fork: Fork, plan: Plan, seen: Seen) -> None:
+    """Bring every batch to where it should be, then open the next ones."""
     why_not = await _why_not(fork)
     batches = [await _attend(fork, batch, seen.pulls, plan, writes=why_not is None) for batch in seen.batches]
     allowance = await _allowance(fork)
     caps = fork.config.ingest.caps
-    chosen = next_batches(
-        plan=plan,
-        batches=batches,
-        open_bundles=caps.open_bundles,
-        open_chains=caps.open_chains,
-        allowance=allowance,
-        urgent=tuple(await fork.note("urgent") or ()),
-        apart=tuple(await fork.note("split") or ()),
-    )
-    if why_not is not None:
-        held = Waiting(tuple(s for t in chosen.to_open for s in t.batch.commits), WaitKind.CAP, why_not)
-        chosen = Next((), (*chosen.waiting, held) if chosen.to_open else chosen.waiting)
-    for to_open in chosen.to_open:
-        async with _apart(fork, to_open.batch):
-            await open_batch(fork, plan, to_open)
+    urgent, apart = tuple(await fork.note("urgent") or ()), tuple(await fork.note("split") or ())
+    aside: list[str] = []
+    while True:
+        chosen = next_batches(
+            plan=plan,
+            batches=batches,
+            open_bundles=caps.open_bundles,
+            open_chains=caps.open_chains,
+            allowance=allowance,
+            urgent=urgent,
+            apart=apart,
+            aside=aside,
+        )
+        if why_not is not None:
+            held = Waiting(tuple(s for t in chosen.to_open for s in t.batch.commits), WaitKind.CAP, why_not)
+            chosen = Next((), (*chosen.waiting, held) if chosen.to_open else chosen.waiting)
+        opened = [await _try_to_open(fork, plan, to_open) for to_open in chosen.to_open]
+        batches += [batch for batch in opened if batch is not None]
+        allowance -= sum(batch is not None for batch in opened)
+        # what can't be pushed takes no place from what can
+        aside += [t.batch.branch for t, batch in zip(chosen.to_open, opened, strict=True) if batch is None]
+        if None not in opened or len(aside) >= _MOST_ASIDE:
+            break
     await fork.put_note("waiting", [[list(w.commits), w.text, w.number] for w in chosen.waiting])
-    return chosen
+
+
+async def _try_to_open(fork: Fork, plan: Plan, to_open: ToOpen) -> Batch | None:
+    opened = []
+    async with _apart(fork, to_open.batch):
+        opened.append(await open_batch(fork, plan, to_open))
+    return opened[0] if opened else None
 
 
 async def _why_not(fork: Fork) -> str | None:

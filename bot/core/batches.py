@@ -116,19 +116,21 @@ def next_batches(
     allowance: int,
     urgent: Collection[str] = (),
     apart: Collection[str] = (),
+    aside: Collection[str] = (),
 ) -> Next:
     """Choose what to open.
 
     `open_bundles` and `open_chains` cap what may be open at once, `allowance` what may still be opened today;
     commits named in `urgent` (by /pick) pass the caps, not the dependencies; they and those in `apart` (by /split) come
     in batches of their own. What the fork took back comes again only where it is urgent: somebody has to say so.
+    `aside` names branches that could not be pushed just now: others take their place.
     """
     planner = _Next(plan, batches, urgent, apart)
     for bundle in plan.bundles:
         planner.consider_bundle(bundle)
     for chain in plan.chains:
         planner.consider_chain(chain)
-    return planner.within(open_bundles=open_bundles, open_chains=open_chains, allowance=allowance)
+    return planner.within(open_bundles=open_bundles, open_chains=open_chains, allowance=allowance, aside=aside)
 
 
 class _Next:
@@ -233,7 +235,7 @@ class _Next:
             )
         return None
 
-    def within(self, *, open_bundles: int, open_chains: int, allowance: int) -> Next:
+    def within(self, *, open_bundles: int, open_chains: int, allowance: int, aside: Collection[str]) -> Next:
         room = {
             True: open_bundles - sum(b.state.in_flight and b.kind is BatchKind.BUNDLE for b in self.batches),
             False: open_chains - sum(b.state.in_flight and b.kind is not BatchKind.BUNDLE for b in self.batches),
@@ -241,6 +243,10 @@ class _Next:
         chosen: list[ToOpen] = []
         for candidate in sorted(self.found, key=lambda c: not self._urgent(c)):
             bundle = candidate.batch.kind is BatchKind.BUNDLE
+            if candidate.batch.branch in aside:
+                text = "its branch could not be pushed: the reason stands above"
+                self.waiting.append(Waiting(candidate.batch.commits, WaitKind.REFUSED, text))
+                continue
             if not self._urgent(candidate) and (room[bundle] <= 0 or allowance <= 0):
                 cap = "as many are open as the file allows" if allowance > 0 else "the day's cap is reached"
                 self.waiting.append(Waiting(candidate.batch.commits, WaitKind.CAP, cap))

@@ -119,6 +119,14 @@ def test_the_caps_hold_and_what_they_hold_back_is_said(caps: dict[str, Any], cou
     assert sum(w.kind is WaitKind.CAP for w in chosen.waiting) == 3 - count
 
 
+def test_what_could_not_be_pushed_gives_its_place_to_the_next() -> None:
+    made = plan([[commit("a")], [commit("b")]])
+    (first,) = choose(made, open_bundles=1).to_open
+    after = choose(made, open_bundles=1, aside=[first.batch.branch])
+    assert [o.batch.commits for o in after.to_open] == [("b",)]
+    assert [(w.commits, w.kind) for w in after.waiting] == [(("a",), WaitKind.REFUSED)]
+
+
 def test_an_urgent_commit_passes_the_caps() -> None:
     chosen = choose(plan([[commit("a")], [commit("b")]]), allowance=0, urgent=("b",))
     assert [o.batch.commits for o in chosen.to_open] == [("b",)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from bot.core.batches import Batch, BatchState, ClosedWhy
@@ -23,7 +23,13 @@ from bot.core.render.text import (
     short,
     table,
 )
+from bot.core.risk import chance_of_hand_work
+from bot.core.trailers import inert
 from bot.core.types import BatchKind, Disposition, Grade, LedgerEntry, PlannedCommit, Reason
+
+_ROOM = BODY_LIMIT - 1_000
+_LIKELIEST = 3
+_LINKS = 40
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,28 +90,24 @@ def pull_title(batch: Batch, commits: Sequence[PlannedCommit]) -> str:
 def pull_body(facts: PullFacts) -> str:
     """The body: a reviewer's page above, a machine-readable block below."""
     batch = facts.batch
-    parts = [_lead(facts)]
+    above = [_lead(facts)]
     if facts.conflicts:
-        parts.append(_conflict(facts))
+        above.append(_conflict(facts))
     if facts.links:
-        parts.append(_chain(facts))
-    parts.append(_picked(facts))
+        above.append(_chain(facts))
+    below = []
     if facts.empty:
-        rows = [[short(c.sha), line(c.subject, 120), line(c.why, 200)] for c in facts.empty]
-        parts.append("### Already there\n\n" + table(["upstream", "subject", "why"], rows))
+        below.append("### Already there\n\n" + _table(["upstream", "subject", "why"], _empty_rows(facts.empty)))
     if facts.dropped:
-        rows = [
-            [short(c.sha), line(c.subject, 120), line(c.why, 200), ", ".join(code(p) for p in c.paths[:5]) or "–"]
-            for c in facts.dropped
-        ]
-        parts.append("### Deferred\n\n" + table(["upstream", "subject", "why", "files"], rows))
+        below.append("### Deferred\n\n" + _table(["upstream", "subject", "why", "files"], _dropped_rows(facts.dropped)))
     if facts.holes:
-        parts.append(_holes(facts.holes))
-    if facts.passed_over:
-        parts.append(_passed_over(facts.passed_over))
-    parts.append(_pins(facts))
-    parts.append(_how(facts))
-    return fit(parts, block("batch", _machine(batch)), BODY_LIMIT - 1_000)
+        below.append(_holes(facts.holes))
+    below += [_pins(facts), _how(facts)]
+    hidden = block("batch", _machine(batch))
+    room = _ROOM - sum(len(part) + 2 for part in (*above, *below, hidden)) - 200
+    picked = _picked(facts, room)
+    passed = _passed_over(facts.passed_over, room - len(picked) - 2) if facts.passed_over else ""
+    return fit([*above, picked, *below, *([passed] if passed else [])], hidden, _ROOM)
 
 
 def read_batch(body: str | None) -> dict[str, Any] | None:
@@ -143,7 +145,12 @@ def _machine(batch: Batch) -> dict[str, Any]:
 
 def _plain(subject: str) -> str:
     """A subject for a title: no markdown there, and no reference to a pull request that is not this repository's."""
-    return line(re.sub(r"(\s*\(#\d+\))+$", "", subject), 160).replace("\\", "")
+    return line(_unnumbered(subject), 160).replace("\\", "")
+
+
+def _unnumbered(subject: str) -> str:
+    """A subject without the numbers of pull requests at its end."""
+    return re.sub(r"(\s*\(#\d+\))+$", "", subject)
 
 
 def _lead(facts: PullFacts) -> str:
@@ -151,37 +158,84 @@ def _lead(facts: PullFacts) -> str:
     source = code(facts.upstream)
     if batch.kind is BatchKind.BUNDLE:
         why = (
-            "near what this fork has changed or uses, but clean and independent"
+            "but some come near what this fork has changed or uses"
             if batch.grade is Grade.WATCH
-            else "clean, independent, and with nothing of this fork's own near"
+            else "and none is likely to need a change by hand"
         )
-        return f"{plural(count, 'commit')} of {source}, graded **{batch.grade or Grade.SAFE}**: {why}."
+        each = "each merges" if count > 1 else "it merges"
+        leans = "leans on nothing of upstream's that is not in the fork or here"
+        return (
+            f"{plural(count, 'commit')} of {source}, graded **{batch.grade or Grade.SAFE}**: "
+            f"{each} cleanly and {leans}, {why}.{_likeliest(facts)}"
+        )
     if batch.kind is BatchKind.CONFLICT:
         return (
             f"One commit of {source} that does not merge into this fork. The first commit here is the pick with its "
             "conflict markers, so that what follows can be reviewed as a diff of its own. "
-            "It stays a draft, and the gate stays shut, while a marker is left."
+            "The gate stays shut while a marker is left."
         )
     return f"Link {batch.position} of a chain of {len(batch.chain)} commits of {source} that belong together, in order."
 
 
-def _picked(facts: PullFacts) -> str:
-    rows = []
+def _likeliest(facts: PullFacts) -> str:
+    """Where a reviewer looks first: the commits that most likely need a change by hand."""
+    if len(facts.commits) <= _LIKELIEST:
+        return ""
+    found = sorted(((chance_of_hand_work(c.reasons), c.sha) for c in facts.commits), key=lambda pair: -pair[0])
+    shown = ", ".join(f"{short(sha)} ({chance:.0%})" for chance, sha in found[:_LIKELIEST])
+    return (
+        f" Likeliest to need one: {shown}." if facts.batch.grade is not Grade.WATCH else f" First to look at: {shown}."
+    )
+
+
+def _picked(facts: PullFacts, room: int) -> str:
+    """The table of what is picked: as many of its rows as `room` characters hold."""
+    areas = any(commit.areas for commit in facts.commits)
+    head = ["upstream", "pull request", "subject", *(["area"] if areas else []), "why"]
+    rows: list[list[str]] = []
+    used = 200
     for commit in facts.commits:
-        pr = code(f"{facts.upstream}#{commit.pr}") if commit.pr else "–"
-        areas = ", ".join(code(a) for a in commit.areas) or "–"
-        rows.append([short(commit.sha), pr, line(commit.subject, 120), areas, _why(commit.reasons)])
-    return "### Picked\n\n" + table(["upstream", "pull request", "subject", "area", "why"], rows)
+        pr = _code(f"{facts.upstream}#{commit.pr}") if commit.pr else "–"
+        named = [", ".join(code(a) for a in commit.areas) or "–"] if areas else []
+        row = [short(commit.sha), pr, line(_unnumbered(commit.subject), 120), *named, _why(commit.reasons)]
+        used += sum(len(cell) + 3 for cell in row) + 2
+        if used > room:
+            break
+        rows.append(row)
+    more = len(facts.commits) - len(rows)
+    note = f"\n\n… and {plural(more, 'commit')} more: the branch has them all, one by one." if more else ""
+    return "### Picked\n\n" + table(head, rows) + note
 
 
 def _why(reasons: Sequence[Reason]) -> str:
-    shown = sorted(reasons, key=lambda r: -r.weight)[:3]
+    """The heaviest reasons, each with what shows it best; `/explain` has all."""
     cells = []
-    for reason in shown:
-        evidence = ", ".join(code(e) for e in reason.evidence[:3])
-        more = f" (+{len(reason.evidence) - 3})" if len(reason.evidence) > 3 else ""
+    for reason in sorted(reasons, key=lambda r: -r.weight)[:2]:
+        evidence = ", ".join(_code(e) for e in reason.evidence[:2])
+        more = f" (+{len(reason.evidence) - 2})" if len(reason.evidence) > 2 else ""
         cells.append(line(reason.text, 160) + (f": {evidence}{more}" if evidence else ""))
     return "; ".join(cells) or "–"
+
+
+def _code(text: str) -> str:
+    """Untrusted text as inline code that stays inert where a squash takes the body for its message."""
+    return code(inert(text))
+
+
+def _table(head: list[str], rows: list[list[str]], most: int = 50) -> str:
+    more = f"\n\n… and {len(rows) - most} more." if len(rows) > most else ""
+    return table(head, rows[:most]) + more
+
+
+def _empty_rows(commits: Sequence[Dropped]) -> list[list[str]]:
+    return [[short(c.sha), line(c.subject, 120), line(c.why, 200)] for c in commits]
+
+
+def _dropped_rows(commits: Sequence[Dropped]) -> list[list[str]]:
+    return [
+        [short(c.sha), line(c.subject, 120), line(c.why, 200), ", ".join(_code(p) for p in c.paths[:5]) or "–"]
+        for c in commits
+    ]
 
 
 def _chain(facts: PullFacts) -> str:
@@ -189,39 +243,64 @@ def _chain(facts: PullFacts) -> str:
         [str(index), short(commit.sha), line(commit.subject, 120), state]
         for index, (commit, state) in enumerate(facts.links, 1)
     ]
-    return "### The chain\n\n" + table(["link", "upstream", "subject", "state"], rows)
+    here = next((i for i, (commit, _) in enumerate(facts.links) if commit.sha in facts.batch.commits), 0)
+    first = max(0, here - 3)
+    shown = rows[first : first + _LINKS]
+    cut = f"\n\n… {len(rows) - len(shown)} of {len(rows)} links not shown." if len(shown) < len(rows) else ""
+    return "### The chain\n\n" + table(["link", "upstream", "subject", "state"], shown) + cut
 
 
 def _conflict(facts: PullFacts) -> str:
-    rows = [[code(c.path), line(c.kind, 60), line(c.note, 200)] for c in facts.conflicts]
+    rows = [[_code(c.path), line(c.kind, 60), line(c.note, 400)] for c in facts.conflicts]
     sha, branch = facts.commits[0].sha, facts.batch.branch
     by_hand = "\n".join(
         [
             f"git fetch origin {branch} && git switch {branch}",
             "# edit the files above until no marker is left, then",
             "git commit -a -m 'Resolve the conflict' && git push origin HEAD",
-            "# or from scratch:",
-            f"git fetch {facts.upstream_url} {sha} && git cherry-pick -x {sha}",
+            "",
+            "# or from scratch, with git's own markers:",
+            f"git fetch origin {facts.base_branch} && git switch -C {branch} FETCH_HEAD",
+            f"git fetch {facts.upstream_url} {sha}",
+            f"git cherry-pick -x {sha}",
+            "# resolve, git add, git cherry-pick --continue, then",
+            f"git push --force-with-lease={branch}:{facts.batch.head} origin HEAD",
         ]
     )
-    return "### Conflicts\n\n" + table(["file", "kind", "note"], rows) + "\n\nBy hand:\n\n" + fence(by_hand, "sh")
+    shown = _table(["file", "kind", "note"], rows)
+    return "### Conflicts\n\n" + shown + "\n\n" + details("By hand: the commands", fence(by_hand, "sh"))
 
 
 def _holes(holes: Sequence[LedgerEntry]) -> str:
     names: Mapping[Disposition, str] = {Disposition.DEFERRED: "Deferred", Disposition.WONT_PORT: "Won't-port"}
     rows = [
         [names.get(h.disposition, h.disposition.value), short(h.sha), line(h.subject, 120), line(h.reason, 160)]
-        for h in holes[:50]
+        for h in holes
     ]
-    return "### Left out before\n\n" + table(["", "upstream", "subject", "why"], rows)
+    return "### Left out before\n\n" + _table(["", "upstream", "subject", "why"], rows)
 
 
-def _passed_over(entries: Sequence[LedgerEntry]) -> str:
-    """The lines by which the ledger knows, once this lands, that these commits were triaged and left for later."""
-    lines = "\n".join(decision_line(entry) for entry in entries)
+def _passed_over(entries: Sequence[LedgerEntry], room: int) -> str:
+    """The lines by which the ledger knows, once this lands, that these commits were triaged and left for later.
+
+    As many as `room` characters hold, oldest first: the frontier moves as far as they go, the next body goes on. Where
+    not all fit, each says less.
+    """
+    lines = [decision_line(entry) for entry in entries]
+    if sum(len(one) + 1 for one in lines) + 200 > room:
+        lines = [decision_line(replace(entry, reason=entry.reason.split(":")[0])) for entry in entries]
+    used, taken = 200, 0
+    for one in lines:
+        used += len(one) + 1
+        if used > room:
+            break
+        taken += 1
+    if not taken:
+        return ""
     # no `fence`: it drops the marks that keep the text inert, and a squash may take this body as its message
-    fenced = f"```text\n{lines}\n```"
-    return details(f"{plural(len(entries), 'commit')} before these, left in chains or held", fenced)
+    fenced = "```text\n" + "\n".join(lines[:taken]) + "\n```"
+    more = f" (the first {taken} of them)" if taken < len(lines) else ""
+    return details(f"{plural(len(entries), 'commit')} before these, left in chains or held{more}", fenced)
 
 
 def _pins(facts: PullFacts) -> str:
@@ -239,6 +318,11 @@ def _how(facts: PullFacts) -> str:
         steps.append(
             "- Review the second and later commits: they are the resolution. The first is upstream's, as it came."
         )
+        steps.append(
+            "- Where markers are left, finish it by hand. Each push is checked again: for markers, for lines of "
+            "upstream's that are lost or doubled, for names of this fork's that are lost."
+        )
+        steps.append("- Then press **Ready for review**: that it is resolved is for a person to say.")
     else:
         steps.append(
             "- Each commit here is one upstream commit, author and date kept, with its trailer. Review them one by one."
