@@ -11,7 +11,7 @@ from typing import Any
 
 from bot.context import Breakage, Issue, NotFound
 from bot.core.batches import key_of
-from bot.core.owners import People, Responsible, mentionable, owners_of, responsible
+from bot.core.owners import Codeowners, People, Responsible, mentionable, responsible
 from bot.core.render.breakage import (
     LABEL,
     STATE_LABELS,
@@ -25,6 +25,7 @@ from bot.core.triage import (
     Change,
     Finding,
     Hand,
+    Kind,
     Known,
     Remembered,
     State,
@@ -37,6 +38,7 @@ from bot.core.triage import (
     suite_areas,
 )
 from handlers.bisecting import search_text
+from handlers.codeowners import named_by, own_people, read_codeowners
 from handlers.fork import Fork
 from handlers.people import people
 from handlers.suspecting import suspects_of
@@ -54,6 +56,8 @@ class Desk:
     rows: dict[str, Breakage] = field(default_factory=dict)  # by signature
     silent: bool = False  # the mode lets Graft write no issue
     _people: People | None = None
+    _codeowners: Codeowners | None = None
+    _own: dict[tuple[str, ...], People] = field(default_factory=dict)
     _labels: set[str] = field(default_factory=set)
 
     async def people(self) -> People:
@@ -61,6 +65,18 @@ class Desk:
         if self._people is None:
             self._people = await people(self.fork, self.fork.config.triage.escalate_to)
         return self._people
+
+    async def codeowners(self) -> Codeowners:
+        """The fork's CODEOWNERS."""
+        if self._codeowners is None:
+            self._codeowners = await read_codeowners(self.fork)
+        return self._codeowners
+
+    async def own(self, named: tuple[str, ...]) -> People:
+        """Those whom CODEOWNERS names, as far as they are the fork's."""
+        if named not in self._own:
+            self._own[named] = await own_people(self.fork, named)
+        return self._own[named]
 
     async def label(self, *names: str) -> None:
         """See to it that the labels are there."""
@@ -84,7 +100,7 @@ async def remembered_of(desk: Desk, row: Breakage) -> Remembered:
 
 
 async def _hand_of(desk: Desk, row: Breakage) -> Hand:
-    """What a person did to the issue since Graft last wrote it."""
+    """What others did to the issue since Graft last wrote it."""
     if row.number is None:
         return Hand.NOTHING
     state = State(row.state)
@@ -114,7 +130,7 @@ async def write(
     if step.change in (Change.OPENED, Change.REOPENED):
         data |= {"opened_at": fork.now.isoformat(), "reminded": None, "escalated": None, "closed_at": None}
         data["reopened"] = old.get("reopened", 0) + (step.change is Change.REOPENED)
-    if step.change in (Change.FIXED, Change.CLOSED_BY_HAND):
+    if step.change is Change.FIXED:
         data["closed_at"] = finding.ended or finding.last_red
     fresh = Breakage(
         key=row.key if row else key_of(fork.name, finding.signature),
@@ -193,13 +209,18 @@ async def _data(
 
 
 async def _owners(desk: Desk, data: Mapping[str, Any]) -> Responsible:
-    """Whom the breakage is given to: its areas' owners, as far as they are of this fork; else by the tests' paths."""
+    """Whom the breakage is given to: its areas' owners, as far as they are of this fork; else the fork's own people
+    that CODEOWNERS names for the tests' files; else the default owner.
+    """
     config, who = desk.fork.config, await desk.people()
-    owners = [owner for area in data["areas"] for owner in owners_of(area, config)]
+    owners = [owner for area in data["areas"] if area in config.areas for owner in config.areas[area].owners]
     if owners:
         return mentionable(owners, people=who, default=config.default_owner)
-    paths = [test.split("::", 1)[0] for test in data["tests"][:200]]
-    return responsible(paths=paths, config=config, people=who)
+    paths = list(dict.fromkeys(test.split("::", 1)[0] for test in data["tests"][:200]))
+    codeowners = await desk.codeowners()
+    own = await desk.own(named_by(codeowners, paths))
+    known = People.of({**who.permissions, **own.permissions}, {**who.teams, **own.teams})
+    return responsible(paths=paths, config=config, people=known, codeowners=codeowners)
 
 
 async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, numbers: Mapping[str, int]) -> BreakageFacts:
@@ -315,9 +336,24 @@ async def _say(desk: Desk, number: int, step: Step, finding: Finding) -> None:
         Change.REOPENED: f"It is back: it failed again at {short(finding.last_red)}.",
         Change.BECAME_FLAKY: f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady.",
         Change.BECAME_STEADY: f"It is no flake any more: {line(step.why)}.",
+        Change.UNPROVED: f"It stays open: {_unproved(finding)} That it was closed, by a merge or by hand, proves "
+        "nothing; it closes by itself once each of its tests ran and passed. Who wants it left alone closes it as not "
+        "planned.",
     }.get(step.change)
     if text:
         await desk.fork.github.upsert_comment(number, f"<!-- graft:{step.change.value} {at} -->", text)
+
+
+def _unproved(finding: Finding) -> str:
+    """What is missing of the proof."""
+    if not finding.red:
+        return "nothing is known of its tests any more."
+    if finding.kind is Kind.FLAKY:
+        return "it comes and goes, and has not passed often enough since."
+    which = f"{code(finding.red[0].id)}{f' and {len(finding.red) - 1} more' if len(finding.red) > 1 else ''}"
+    if finding.last_red is None:
+        return f"{which} did not run and pass since."
+    return f"{which} did not run and pass since it failed at {short(finding.last_red)}."
 
 
 async def _remind(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:

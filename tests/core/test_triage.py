@@ -181,7 +181,10 @@ def test_a_run_off_trunk_says_nothing() -> None:
         (State.OPEN, "GF", Hand.DISMISSED, True, State.DISMISSED, Change.DISMISSED),
         (State.DISMISSED, "GFGF", Hand.NOTHING, True, State.DISMISSED, Change.NONE),
         (State.DISMISSED, "GF", Hand.REOPENED, True, State.OPEN, Change.REOPENED),
-        (State.OPEN, "GF", Hand.CLOSED, True, State.FIXED, Change.CLOSED_BY_HAND),
+        (State.OPEN, "GF", Hand.CLOSED, True, State.OPEN, Change.UNPROVED),
+        (State.CULPRIT_KNOWN, "GF", Hand.CLOSED, True, State.CULPRIT_KNOWN, Change.UNPROVED),
+        (State.FLAKY, "GMG", Hand.CLOSED, True, State.FLAKY, Change.UNPROVED),
+        (State.OPEN, "GFG", Hand.CLOSED, True, State.FIXED, Change.FIXED),
         (State.FIXED, "GF", Hand.REOPENED, False, State.OPEN, Change.REOPENED),
     ],
 )

@@ -30,7 +30,7 @@ class State(StrEnum):
 
 
 class Change(StrEnum):
-    """What happened to it."""
+    """What happened to it. UNPROVED: its issue was closed and is opened again, since its tests have not passed."""
 
     NONE = "none"
     OPENED = "opened"
@@ -39,11 +39,11 @@ class Change(StrEnum):
     BECAME_FLAKY = "became_flaky"
     BECAME_STEADY = "became_steady"
     DISMISSED = "dismissed"
-    CLOSED_BY_HAND = "closed_by_hand"
+    UNPROVED = "unproved"
 
 
 class Hand(StrEnum):
-    """What a person did to the issue since Graft last wrote its state."""
+    """What others did to the issue since Graft last wrote its state. CLOSED: as done, by a person or by a merge."""
 
     NOTHING = "nothing"
     CLOSED = "closed"
@@ -79,10 +79,10 @@ def step(*, before: State | None, finding: Finding, hand: Hand = Hand.NOTHING, n
         if finding.red and newer_red:
             return Step(alive, Change.REOPENED, finding.why)
         return Step(before, Change.NONE, finding.why)
-    if hand is Hand.CLOSED:
-        return Step(State.FIXED, Change.CLOSED_BY_HAND, "a person closed it")
     if finding.kind is Kind.FIXED:
         return Step(State.FIXED, Change.FIXED, finding.why)
+    if hand is Hand.CLOSED:  # a merge's "Fixes #n", or a person: neither is a run in which the tests passed
+        return Step(alive if State.FLAKY in (alive, before) else before, Change.UNPROVED, finding.why)
     if alive is State.FLAKY:
         return Step(State.FLAKY, Change.NONE if before is State.FLAKY else Change.BECAME_FLAKY, finding.why)
     if before is State.FLAKY:
