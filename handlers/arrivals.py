@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from bot.context import Context, Job, NotFound
 from bot.core.heads import OPENED, Seen
 from bot.core.render.text import marker
+from bot.core.turns import Turn
 from bot.core.types import Level
 from handlers.affording import affordable
 from handlers.asked import see_head
@@ -102,5 +103,5 @@ async def rerun(ctx: Context, job: Job) -> None:
                 hidden = marker(f"gpu-budget {level.value}")
                 await fork.github.upsert_comment(pull.number, hidden, f"{hidden}\nNot run again. {refused}")
             if allowed:
-                await start_level(fork, target_of(pull), level, suites=allowed, again=True)
+                await start_level(fork, target_of(pull), level, suites=allowed, again=True, turn=Turn.COMMAND)
         await fork.enqueue("results", f"#{pull.number}", {"number": pull.number})

@@ -13,6 +13,7 @@ from bot.core.render.text import code, line, plural, short
 from bot.core.trailers import parse
 from bot.core.triage import Digest, State, Suspect
 from bot.core.triage.searching import Hunt, Standing
+from bot.core.turns import Turn
 from bot.core.types import BatchKind, Level
 from handlers.building import Committer, build
 from handlers.fork import FORK, UPSTREAM, Fork
@@ -33,9 +34,9 @@ async def why_not(fork: Fork, row: Breakage) -> str | None:
         return "A search is running already."
     if not row.data.get("after") or not row.data.get("first_bad"):
         return "It is not known after which commit it came: no green run before it, so there is nothing to search."
-    limit = fork.config.triage.searches_per_day
     if all(suite.suite != row.data["suite"] for level in Level for suite in fork.config.validation.of(level)):
         return f"{code(row.data['suite'])} is no suite of Graft's: what runs in other CI can't be searched from here."
+    limit = fork.config.triage.searches_per_day
     if await _begun_today(fork) >= limit:
         return f"{plural(limit, 'search')} began today: that is the limit."
     return None
@@ -197,7 +198,9 @@ async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Break
             said = f"more runs: {hunt.max_runs} were asked for, and too few of them proved anything"
             return _with(row, hunt.model_copy(update={"standing": Standing.INCONCLUSIVE, "said": said}))
         target = Target(hunt.shas[place], hunt.shas[0])
-        created = await start_level(fork, target, Level(hunt.level), suites=(hunt.suite,), again=True)
+        created = await start_level(
+            fork, target, Level(hunt.level), suites=(hunt.suite,), again=True, turn=Turn.SEARCH
+        )
         hunt = hunt.model_copy(update={"queued": hunt.queued + len(created)})
     return _with(row, hunt)
 

@@ -15,6 +15,7 @@ from bot.core.render.explain import explain_commit
 from bot.core.render.pull import restate
 from bot.core.render.results import outcome_of
 from bot.core.render.text import code, line, plural, short
+from bot.core.turns import Turn
 from bot.core.types import Disposition, LedgerEntry, Level, Mode, Outcome, Plan
 from bot.core.upkeep import Deed, upkeep
 from handlers.affording import affordable, gpu_budget
@@ -53,7 +54,7 @@ async def validate(asked: Asked) -> Said:
     if refused and not names:
         return asked.refused(refused)
     target = target_of(pull)
-    runs = await start_level(fork, target, args.level, suites=names, again=True) if names else []
+    runs = await start_level(fork, target, args.level, suites=names, again=True, turn=Turn.COMMAND) if names else []
     await fork.enqueue("results", f"#{pull.number}", {"number": pull.number})
     by_hand = [suite.suite for suite in chosen.suites if suite.manual]
     if not runs and not by_hand:
@@ -145,7 +146,7 @@ async def retry(asked: Asked) -> Said:
         names, refused = await affordable(fork, level, tuple(s.suite for s in bad if s.level is level))
         told += [refused] if refused else []
         if names:
-            await start_level(fork, target_of(pull), level, suites=names, again=True)
+            await start_level(fork, target_of(pull), level, suites=names, again=True, turn=Turn.COMMAND)
             queued += names
     await fork.enqueue("results" if bad else "validate", f"#{pull.number}", {"number": pull.number})
     if told and not queued:

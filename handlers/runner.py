@@ -16,8 +16,9 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from bot.context import Context, FetchError, QueueUnavailable, Run, Runner, RunState, Scope
+from bot.context import Context, FetchError, Queued, QueueUnavailable, Run, Runner, RunState, Scope
 from bot.core.joblog import Cause, evidence, infra_text
+from bot.core.turns import in_turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import (
     PROTOCOL,
@@ -83,11 +84,88 @@ def check_protocol(protocol: Any) -> None:
         raise Refusal(426, f"the bot speaks protocol {PROTOCOL}, the runner {protocol!r}: update the older one")
 
 
-async def lease(ctx: Context, runner: Runner, run_id: str) -> RunRequest:
-    """Give a run to the runner. Raises Refusal: 404 unknown, 403 not its labels or repository, 409 taken,
-    410 done, 423 for another machine first, 503 the source can't be fetched now.
+async def lease(ctx: Context, runner: Runner, run_id: str, *, active: Sequence[str] | None = None) -> RunRequest:
+    """Give a run to the runner: whose turn it is, of those that it may have (`bot.core.turns`), not always the one that
+    it was woken for. `active` are the runs that it works on; None: it takes no other than the one named.
+
+    Raises Refusal: 404 unknown, 403 not its labels or repository, 409 taken, 410 done, 423 for another machine first,
+    503 the source can't be fetched now.
     """
     run = await _run(ctx, run_id)
+    if active is None:
+        return await _give(ctx, runner, run, queued=False)
+    lost = await _never_heard(ctx, runner, active)
+    if lost is not None:
+        return await _give(ctx, runner, lost, queued=False)
+    waiting, served = await ctx.store.waiting_runs(ctx.now())
+    fitting = {one.waiting.run: one for one in waiting if _fits(one, runner)}
+    for turn in in_turn((one.waiting for one in fitting.values()), served=served, now=ctx.now()):
+        if turn.run == run_id:
+            other = run
+        elif (found := await ctx.store.run(turn.run)) is not None:
+            other = found
+        else:
+            continue
+        try:
+            given = await _give(ctx, runner, other, queued=True)
+        except Refusal as refusal:
+            ctx.log.info("a run was passed over", run=turn.run, runner=runner.name, why=refusal.reason)
+            continue
+        await _ring_for(ctx, run, waiting, given=fitting[turn.run])
+        return given
+    await _ring_for(ctx, run, waiting, given=None)
+    return await _give(ctx, runner, run, queued=True)
+
+
+def _fits(one: Queued, runner: Runner) -> bool:
+    """Whether the runner may have the run."""
+    mine = not runner.repository or (runner.repository, runner.installation) == (
+        one.waiting.repository,
+        one.installation,
+    )
+    return mine and bool(one.wanted) and set(one.wanted) <= set(runner.labels)
+
+
+async def _never_heard(ctx: Context, runner: Runner, active: Sequence[str]) -> Run | None:
+    """A run whose lease the runner does not know of, nor did it ever hold it on: the answer got lost on its way."""
+    for one in await ctx.store.leased_by(runner.name):
+        first = one.started_at is not None and one.lease_until == one.started_at + timedelta(
+            seconds=ctx.settings.runner_lease_seconds
+        )
+        if one.id not in active and first:
+            return one
+    return None
+
+
+async def _ring_for(ctx: Context, woken: Run, waiting: Sequence[Queued], *, given: Queued | None) -> None:
+    """Ring once more where the wake-up that brought the runner here was needed for a run that still waits.
+
+    Each wake-up brings one runner, and there are as many as queued runs. It may have been spent on a run that wants
+    other labels, or on none: another runner has to be woken for the one that waits.
+    """
+    left = [one for one in waiting if one.label == woken.label and one is not given]
+    mine = next((one for one in left if one.waiting.run == woken.id), None)
+    if given is not None:
+        if mine is None or set(mine.wanted) == set(given.wanted):
+            return
+    elif mine is not None or not left:
+        return  # it is offered again by the runner itself, which may not have it, or nothing waits
+    else:
+        mine = left[0]
+    run = await ctx.store.run(mine.waiting.run)
+    if run is None or run.state is not RunState.QUEUED:
+        return
+    again = f"for-{given.waiting.run if given else woken.id}"
+    try:
+        await ctx.queue.push_run(
+            run.label, run.id, run.repository, run.sha, run.suite, attempt=run.attempt, again=again
+        )
+    except QueueUnavailable as error:
+        ctx.log.warning("run not offered again yet", run=run.id, error=str(error))
+
+
+async def _give(ctx: Context, runner: Runner, run: Run, *, queued: bool) -> RunRequest:
+    """Lease this very run; the refusals of `lease`."""
     request = RunRequest.model_validate(run.request)
     if runner.repository and (runner.repository, runner.installation) != (run.repository, run.installation):
         raise Refusal(403, f"runner {runner.name} serves {runner.repository} only")
@@ -103,7 +181,7 @@ async def lease(ctx: Context, runner: Runner, run_id: str) -> RunRequest:
     except FetchError as error:
         raise Refusal(503, f"the source can't be fetched now: {error}") from error
     seconds = ctx.settings.runner_lease_seconds
-    leased = await ctx.store.lease_run(run_id, runner.name, ctx.now(), seconds)
+    leased = await ctx.store.lease_run(run.id, runner.name, ctx.now(), seconds, queued=queued)
     if leased is None:
         raise Refusal(409, "another runner has it")
     await ctx.store.runner_seen(runner.name, ctx.now())
@@ -233,7 +311,7 @@ def _invalid(run: Run, request: RunRequest, runner: Runner, reason: str) -> Repo
 
 async def may_read(ctx: Context, runner: Runner, repository: str) -> bool:
     """Whether the runner may read a repository's source now: while it has a run of that repository."""
-    runs = await ctx.store.runs(repository, states=(RunState.LEASED,))
+    runs = await ctx.store.runs(repository, states=(RunState.LEASED,), capacity=None)
     return any(run.runner == runner.name for run in runs)
 
 

@@ -9,6 +9,7 @@ from bot.context import Context, Job, Pull, QueueUnavailable, Run, RunState
 from bot.core.batches import key_of
 from bot.core.config import Suite
 from bot.core.measured import needs_baseline
+from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import RunRequest
 from handlers.fork import Fork, open_fork
@@ -75,38 +76,54 @@ async def stranger(fork: Fork, pull: Pull) -> str | None:
 
 
 async def start_level(
-    fork: Fork, target: Target, level: Level, *, suites: tuple[str, ...] = (), again: bool = False
+    fork: Fork,
+    target: Target,
+    level: Level,
+    *,
+    suites: tuple[str, ...] = (),
+    again: bool = False,
+    turn: Turn | None = None,
 ) -> list[Run]:
     """Queue a run for each suite of the level (or the named ones); a suite that has one at this commit is left alone,
-    unless `again`. Suites by hand (`manual`) are not queued. Gives the runs that were created.
+    unless `again`. Suites by hand (`manual`) are not queued. `turn` says what they are for where the target does not.
+    Gives the runs that were created.
     """
+    turn = _turn(target) if turn is None else turn
     created = []
     for suite in fork.config.validation.of(level):
         if suite.manual or (suites and suite.suite not in suites):
             continue
-        run = await _queue(fork, target, level, suite, again=again)
+        run = await _queue(fork, target, level, suite, again=again, turn=turn)
         if run is not None:
             created.append(run)
             if target.number is not None and needs_baseline(suite):
-                await _measure_trunk(fork, target, level, suite)
+                await _measure_trunk(fork, target, level, suite, turn=turn)
     return created
 
 
-async def _measure_trunk(fork: Fork, target: Target, level: Level, suite: Suite) -> None:
+def _turn(target: Target) -> Turn:
+    if target.number is None:
+        return Turn.TRUNK
+    return Turn.GROUP if target.number == GROUP else Turn.PULL
+
+
+async def _measure_trunk(fork: Fork, target: Target, level: Level, suite: Suite, *, turn: Turn) -> None:
     """Where trunk has no number to compare with, nor is one on its way, its commit below the change is measured too."""
     runs = await fork.ctx.store.runs(fork.name, level=level.value)
     mine = [run for run in runs if run.number is None and run.suite == suite.suite]
     if not any(run.state is not RunState.DONE or run.outcome == Outcome.PASSED for run in mine):
-        await _queue(fork, Target(target.base, target.base), level, suite, again=True)
+        await _queue(fork, Target(target.base, target.base), level, suite, again=True, turn=turn)
 
 
-async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool) -> Run | None:
+async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool, turn: Turn) -> Run | None:
     before = [r for r in await fork.ctx.store.runs(fork.name, target.sha, level.value) if r.suite == suite.suite]
     before = [r for r in before if r.number == target.number]
     if before and not again:
         return None
     if any(r.state is not RunState.DONE for r in before):
-        return None  # it is on its way: a second one beside it would prove nothing more
+        for r in before:  # it is on its way: a second one beside it would prove nothing more
+            await fork.ctx.store.hasten_run(r.id, turn)
+        return None
     place = str(target.number) if target.number is not None else "trunk"
     run_id = key_of(fork.name, place, target.sha, level.value, suite.suite, str(len(before)))
     expected, skipped = await expectation(fork, target, level, suite)
@@ -135,6 +152,7 @@ async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, agai
         request=request.model_dump(mode="json"),
         deadline=now + suite.deadline,
         queued_at=now,
+        turn=turn,
     )
     if not await fork.ctx.store.create_run(run):
         return None
@@ -152,7 +170,7 @@ async def offer(ctx: Context, run: Run) -> None:
 
 async def push_again(fork: Fork) -> None:
     """Queued runs whose wake-up Redis may have lost are pushed once more; the lease sees to it that each runs once."""
-    for run in await fork.ctx.store.runs(fork.name, states=(RunState.QUEUED,)):
+    for run in await fork.ctx.store.runs(fork.name, states=(RunState.QUEUED,), capacity=None):
         if fork.now - run.queued_at > timedelta(seconds=30):
             await offer(fork.ctx, run)
 
@@ -160,7 +178,7 @@ async def push_again(fork: Fork) -> None:
 async def cancel_superseded(fork: Fork, number: int, *, keep: str | None) -> None:
     """End the unfinished runs of a pull request at all commits but `keep`."""
     waiting = (RunState.QUEUED, RunState.LEASED)
-    for run in await fork.ctx.store.runs(fork.name, number=number, states=waiting):
+    for run in await fork.ctx.store.runs(fork.name, number=number, states=waiting, capacity=None):
         if run.sha != keep:
             await fork.ctx.store.finish_run(run.id, outcome=Outcome.CANCELLED.value, report=None, now=fork.now)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import random
+from collections.abc import Collection
 from typing import Any
 
 import httpx
@@ -48,9 +49,13 @@ class Bot:
         """Say who this runner is; gives what the bot knows. Raises RefusedError and UnreachableError."""
         return await self._post("/runner/hello", {"protocol": PROTOCOL, "labels": list(labels), "facts": facts})
 
-    async def lease(self, run_id: str) -> RunRequest:
-        """Ask for a run. Raises RefusedError (403, 404, 409, 410: not for us) and UnreachableError."""
-        return RunRequest.model_validate(await self._post(f"/runner/runs/{run_id}/lease", {"protocol": PROTOCOL}))
+    async def lease(self, run_id: str, *, active: Collection[str]) -> RunRequest:
+        """Ask for a run; the bot may give another whose turn it is. `active` are those under way here.
+
+        Raises RefusedError (403, 404, 409, 410: not for us) and UnreachableError.
+        """
+        said = {"protocol": PROTOCOL, "active": sorted(active)}
+        return RunRequest.model_validate(await self._post(f"/runner/runs/{run_id}/lease", said))
 
     async def heartbeat(self, request: RunRequest) -> str | None:
         """Hold the lease; gives why to stop, or None."""

@@ -83,8 +83,12 @@ class _Endpoint:
 
     async def lease(self, request: Request, runner: Runner) -> dict[str, Any]:
         """A runner asks for a run."""
-        handler.check_protocol((await _json(request)).get("protocol"))
-        leased = await handler.lease(self._context, runner, request.path_params["run_id"])
+        said = await _json(request)
+        handler.check_protocol(said.get("protocol"))
+        active = said.get("active")  # what an older runner does not say: it takes the run it asks for, or none
+        if active is not None and not (isinstance(active, list) and all(isinstance(one, str) for one in active)):
+            raise Refusal(400, "active: a list of run ids is needed")
+        leased = await handler.lease(self._context, runner, request.path_params["run_id"], active=active)
         return leased.model_dump(mode="json")
 
     async def heartbeat(self, request: Request, runner: Runner) -> dict[str, Any]:

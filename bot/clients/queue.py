@@ -60,9 +60,9 @@ class Queue:
             _log.warning("no worker was woken, the sweep will: %s", error)
 
     async def push_run(
-        self, label: str, run_id: str, repository: str, commit: str, suite: str, *, attempt: int = 1
+        self, label: str, run_id: str, repository: str, commit: str, suite: str, *, attempt: int = 1, again: str = ""
     ) -> bool:
-        """Offer a run to the runners of a label; False where this attempt is offered already.
+        """Offer a run to the runners of a label; False where this attempt is offered already (with the same `again`).
 
         Raises QueueUnavailable; the run stays queued in the store and is offered again by the sweep.
         """
@@ -73,7 +73,7 @@ class Queue:
                 repository=repository,
                 commit=commit,
                 suite=suite,
-                _job_id=f"{run_id}:{attempt}",
+                _job_id=f"{run_id}:{attempt}{again and f':{again}'}",
                 _queue_name=runner_queue(label),
             )
         except (RedisError, OSError) as error:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import logging
 import subprocess
+import uuid
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -81,11 +82,12 @@ class World:
         mirror = self.context.settings.mirrors / f"{REPOSITORY}.git"
         Git.open_mirror(mirror).fetch(str(source), ["+refs/heads/*:refs/graft/all/*"])
 
-    async def offer(self, sha: str, suite: Suite, *, deadline: float = 600, **request: Any) -> str:
+    async def offer(self, sha: str, suite: Suite, *, deadline: float = 600, push: bool = True, **request: Any) -> str:
         """Create a run and ring for a runner; gives its id."""
         self.made += 1
         now = datetime.now(UTC)
-        run_id = f"run{self.made}"
+        # unlike those of another session on this machine, whose processes would be taken for this one's
+        run_id = f"run{self.made}-{uuid.uuid4().hex[:8]}"
         asked = RunRequest(
             run_id=run_id,
             repository=REPOSITORY,
@@ -110,7 +112,8 @@ class World:
             queued_at=now,
         )
         assert await self.store.create_run(run)
-        await self.push(run)
+        if push:
+            await self.push(run)
         return run_id
 
     async def push(self, run: Run) -> None:

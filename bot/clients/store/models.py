@@ -7,6 +7,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from bot.core.turns import Turn, Waiting
+
 
 class JobState(StrEnum):
     """The life of a job: waiting, leased by a worker, done, or parked after too many failures."""
@@ -94,7 +96,10 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One validation run of one suite at one commit; `request` and `report` are JSON of the validation models."""
+    """One validation run of one suite at one commit; `request` and `report` are JSON of the validation models.
+
+    `capacity` is "" for the suite itself, "second" where the fork's file lets it be proved once more elsewhere.
+    """
 
     id: str
     repository: str
@@ -116,6 +121,19 @@ class Run:
     lease_until: datetime | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    turn: Turn = Turn.PULL
+    capacity: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """A queued run as far as the order of leasing asks: a runner needs all labels of `wanted`."""
+
+    waiting: Waiting
+    installation: int
+    label: str
+    wanted: tuple[str, ...]
+    attempt: int
 
 
 @dataclass(frozen=True, slots=True)

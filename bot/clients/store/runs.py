@@ -9,11 +9,13 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bot.clients.store.models import Expired, Run, Runner, RunState
+from bot.clients.store.models import Expired, Queued, Run, Runner, RunState
 from bot.clients.store.rows import Part, columns, insert_new, upsert
 from bot.clients.store.schema import runners, runs
+from bot.core.turns import Line, Turn, Waiting
 
-_RUN = [runs.c.run.label("id"), *columns(runs, without=("id", "run"))]
+_RUN = [runs.c.run.label("id"), *columns(runs, without=("id", "run", "wanted"))]
+_MEMORY = timedelta(hours=6)  # who was served before then counts as served never
 _RUNNER = columns(runners)
 
 
@@ -23,7 +25,8 @@ class Runs(Part):
     async def create_run(self, run: Run) -> bool:
         """Store a new run; False where the id is there already (nothing is changed then)."""
         async with self._begin() as connection:
-            values = {**_values(run), "run": run.id}
+            wanted = tuple(run.request.get("suite", {}).get("runner", ()))
+            values = {**_values(run), "run": run.id, "wanted": wanted}
             return await insert_new(connection, runs, values, key=("run",))
 
     async def run(self, run_id: str) -> Run | None:
@@ -42,12 +45,16 @@ class Runs(Part):
         outcome: str | None = None,
         trunk: bool = False,
         states: Sequence[RunState] | None = None,
+        capacity: str | None = "",
         limit: int = 1000,
     ) -> list[Run]:
-        """Runs of a repository, newest first, cut to what is given; `trunk`: those of no pull request."""
+        """Runs of a repository, newest first, cut to what is given; `trunk`: those of no pull request.
+
+        Those on a second capacity are left out, unless `capacity` names it or is None.
+        """
         statement = sa.select(*_RUN).where(runs.c.repository == repository)
         wanted = (runs.c.sha, sha), (runs.c.level, level), (runs.c.number, number), (runs.c.suite, suite)
-        for column, value in (*wanted, (runs.c.outcome, outcome)):
+        for column, value in (*wanted, (runs.c.outcome, outcome), (runs.c.capacity, capacity)):
             if value is not None:
                 statement = statement.where(column == value)
         if trunk:
@@ -61,7 +68,10 @@ class Runs(Part):
         """Ended runs of trunk, newest first, without their request and report, which are large."""
         light = [column for column in _RUN if column.name not in ("request", "report")]
         statement = sa.select(*light).where(
-            runs.c.repository == repository, runs.c.number.is_(None), runs.c.state == RunState.DONE
+            runs.c.repository == repository,
+            runs.c.number.is_(None),
+            runs.c.state == RunState.DONE,
+            runs.c.capacity == "",
         )
         rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
         return [Run(**row, request={}) for row in rows]
@@ -89,15 +99,43 @@ class Runs(Part):
             statement = statement.where(runs.c.label == label)
         return [Run(**row) for row in await self._all(statement.order_by(runs.c.id))]
 
-    async def lease_run(self, run_id: str, runner: str, now: datetime, seconds: float) -> Run | None:
+    async def leased_by(self, runner: str) -> list[Run]:
+        """The runs that a runner holds."""
+        statement = sa.select(*_RUN).where(runs.c.state == RunState.LEASED, runs.c.runner == runner)
+        return [Run(**row) for row in await self._all(statement.order_by(runs.c.id))]
+
+    async def waiting_runs(self, now: datetime) -> tuple[list[Queued], dict[Line, datetime]]:
+        """All queued runs, oldest first, and when a run of each line last began (see `bot.core.turns`)."""
+        light = [runs.c[name] for name in _QUEUED]
+        queued = await self._all(sa.select(*light).where(runs.c.state == RunState.QUEUED).order_by(runs.c.id))
+        line = (runs.c.repository, runs.c.number, runs.c.turn)
+        served = await self._all(
+            sa.select(*line, sa.func.max(runs.c.started_at, type_=runs.c.started_at.type).label("at"))
+            .where(runs.c.started_at > now - _MEMORY)
+            .group_by(*line)
+        )
+        waiting = [
+            Queued(
+                Waiting(row["run"], row["repository"], row["number"], row["turn"], row["queued_at"], row["id"]),
+                row["installation"],
+                row["label"],
+                row["wanted"],
+                row["attempt"],
+            )
+            for row in queued
+        ]
+        return waiting, {Line(row["repository"], row["number"], row["turn"]): row["at"] for row in served}
+
+    async def lease_run(
+        self, run_id: str, runner: str, now: datetime, seconds: float, *, queued: bool = False
+    ) -> Run | None:
         """Give the run to a runner for `seconds`; None where it is done or leased by another.
 
-        The runner that holds the lease gets it again: asking twice is asking once.
+        The runner that holds the lease gets it again: asking twice is asking once. With `queued` only a queued run
+        is given.
         """
-        free = sa.or_(
-            runs.c.state == RunState.QUEUED,
-            sa.and_(runs.c.state == RunState.LEASED, sa.or_(runs.c.runner == runner, runs.c.lease_until < now)),
-        )
+        leased = sa.and_(runs.c.state == RunState.LEASED, sa.or_(runs.c.runner == runner, runs.c.lease_until < now))
+        free = runs.c.state == RunState.QUEUED if queued else sa.or_(runs.c.state == RunState.QUEUED, leased)
         return await self._change(
             sa.and_(runs.c.run == run_id, free),
             state=RunState.LEASED,
@@ -105,6 +143,11 @@ class Runs(Part):
             lease_until=now + timedelta(seconds=seconds),
             started_at=sa.func.coalesce(runs.c.started_at, now_(now)),
         )
+
+    async def hasten_run(self, run_id: str, turn: Turn) -> bool:
+        """Make a queued run more urgent; False where it is not queued or is as urgent already."""
+        later = sa.and_(runs.c.run == run_id, runs.c.state == RunState.QUEUED, runs.c.turn > turn)
+        return await self._change(later, turn=turn) is not None
 
     async def heartbeat(self, run_id: str, runner: str, now: datetime, seconds: float) -> bool:
         """Hold the lease on; False where the runner does not hold it."""
@@ -121,6 +164,11 @@ class Runs(Part):
         return await self._change(
             condition, state=RunState.DONE, outcome=outcome, report=report, lease_until=None, finished_at=now
         )
+
+    async def void_run(self, run_id: str) -> bool:
+        """A finished run counts no more: its outcome becomes `cancelled`; False where it is that already."""
+        counted = sa.and_(runs.c.run == run_id, runs.c.state == RunState.DONE, runs.c.outcome != "cancelled")
+        return await self._change(counted, outcome="cancelled") is not None
 
     async def requeue_run(self, run_id: str, now: datetime) -> Run | None:
         """Let a leased or finished run start again as its next attempt."""
@@ -148,6 +196,18 @@ class Runs(Part):
         return None if row is None else Run(**row)
 
 
+_QUEUED = (
+    "id",
+    "run",
+    "repository",
+    "number",
+    "turn",
+    "queued_at",
+    "installation",
+    "label",
+    "wanted",
+    "attempt",
+)
 _REQUEUED: dict[str, Any] = {
     "state": RunState.QUEUED,
     "attempt": runs.c.attempt + 1,

@@ -12,6 +12,7 @@ from sqlalchemy.engine import Dialect
 from sqlalchemy.types import JSON, TypeDecorator
 
 from bot.clients.store.models import JobState, RunState
+from bot.core.turns import Turn
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -49,6 +50,21 @@ class Word(TypeDecorator[StrEnum]):
     def process_result_value(self, value: Any | None, dialect: Dialect) -> StrEnum | None:
         """To the word."""
         return None if value is None else self.words(value)
+
+
+class Rank(TypeDecorator[Turn]):
+    """What a run is for, stored as its number."""
+
+    impl = Integer
+    cache_ok = True
+
+    def process_bind_param(self, value: Any | None, dialect: Dialect) -> int | None:
+        """To its number."""
+        return None if value is None else int(value)
+
+    def process_result_value(self, value: Any | None, dialect: Dialect) -> Turn | None:
+        """To the word."""
+        return None if value is None else Turn(value)
 
 
 class Texts(TypeDecorator[tuple[str, ...]]):
@@ -175,8 +191,12 @@ runs = _table(
     Column("lease_until", Instant),
     Column("started_at", Instant),
     Column("finished_at", Instant),
+    Column("turn", Rank, nullable=False, server_default="2"),
+    Column("capacity", String, nullable=False, server_default=""),
+    Column("wanted", Texts, nullable=False, server_default="[]"),
     Index("ix_runs_sha", "repository", "sha"),
     Index("ix_runs_state", "state", "lease_until"),
+    Index("ix_runs_started_at", "started_at"),
 )
 
 runners = _table(
