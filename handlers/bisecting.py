@@ -198,9 +198,7 @@ async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Break
             said = f"more runs: {hunt.max_runs} were asked for, and too few of them proved anything"
             return _with(row, hunt.model_copy(update={"standing": Standing.INCONCLUSIVE, "said": said}))
         target = Target(hunt.shas[place], hunt.shas[0])
-        created = await start_level(
-            fork, target, Level(hunt.level), suites=(hunt.suite,), again=True, turn=Turn.SEARCH
-        )
+        created = await start_level(fork, target, Level(hunt.level), suites=(hunt.suite,), again=True, turn=Turn.SEARCH)
         hunt = hunt.model_copy(update={"queued": hunt.queued + len(created)})
     return _with(row, hunt)
 
