@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hashlib
 import shlex
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -25,7 +26,16 @@ from bot.core.validation import (
     is_canary,
 )
 from runners.environment import Health, child_environment, describe, probe
-from runners.harnesses import Collected, HarnessError, Place, harness_of
+from runners.harnesses import (
+    Collected,
+    Harness,
+    HarnessError,
+    Place,
+    Start,
+    canary_place,
+    harness_of,
+    seen_failing,
+)
 from runners.harnesses.http import Http, Order
 from runners.labs import Credential
 from runners.process import Ended, Killed, run_group
@@ -96,14 +106,50 @@ async def execute(work: Work) -> Report:
         if work.keep_build is not None:
             await work.keep_build(work.source)
     ended = await _run(work, start.argv, {**env, **start.env}, factor=1)
-    try:
-        collected = harness.collect(place, ended)
-    except (OSError, ValueError, RecursionError) as error:
-        collected = Collected(Outcome.INFRA, f"the results can't be read: {type(error).__name__}: {error}")
+    collected = _collect(harness, place, ended)
+    if start.canary is not None and suite.canary is None and ended.started and ended.killed is None:
+        collected = await _with_canary(work, harness, place, start.canary, env, collected, ended)
     after = await probe(visible=work.machine.visible)
     if after.ok is False and collected.outcome is not Outcome.PASSED:
         collected = Collected(Outcome.INFRA, f"{collected.reason}; {after.text}", collected.tests)
     return _report(work, started, collected, ended=ended, health=(before, after))
+
+
+def _collect(harness: Harness, place: Place, ended: Ended) -> Collected:
+    try:
+        return harness.collect(place, ended)
+    except (OSError, ValueError, RecursionError) as error:
+        return Collected(Outcome.INFRA, f"the results can't be read: {type(error).__name__}: {error}")
+
+
+async def _with_canary(
+    work: Work,
+    harness: Harness,
+    place: Place,
+    canary: Start,
+    env: Mapping[str, str],
+    collected: Collected,
+    ended: Ended,
+) -> Collected:
+    """What the suite said, and whether its harness reports the stand-in that must fail."""
+    if any(test.outcome.bad for test in collected.tests):
+        return replace(collected, canary_seen=True)  # it has just shown that it reports failures
+    there = canary_place(place)
+    # what it prints looks like a failure of the suite's
+    quiet = replace(work, output=lambda _: None)
+    seen = False
+    with contextlib.suppress(OSError):  # the suite left no folder to write to
+        there.results.mkdir(parents=True, exist_ok=True)
+        fell = await _run(quiet, canary.argv, {**env, **canary.env}, factor=1)
+        if fell.killed is Killed.CANCELLED:
+            return replace(collected, outcome=Outcome.CANCELLED, reason="cancelled")
+        seen = seen_failing(_collect(harness, there, fell), fell)
+    work.output(f"canary: {'failed, as it has to' if seen else 'not reported as failed'}\n")
+    if collected.outcome is Outcome.PASSED and ended.exit_code != 0:
+        # a canary among the tests would explain the exit status, a stand-in does not
+        reason = f"exit status {ended.exit_code} though every reported test passed"
+        collected = replace(collected, outcome=Outcome.FAILED, reason=reason)
+    return replace(collected, canary_seen=seen)
 
 
 def needs_no_source(suite: Suite) -> bool:
@@ -158,8 +204,9 @@ def _report(
         # seen or not, the canary is no test of the fork's: the manifest check says what became of it
         tests = tuple(test for test in tests if not is_canary(test.id, collected.canary))
     elsewhere = collected.elsewhere
-    if elsewhere is not None and manifest.canary is None:
-        manifest = manifest.model_copy(update={"canary": elsewhere.canary})
+    seen = elsewhere.canary if elsewhere is not None else collected.canary_seen
+    if manifest.canary is None and seen is not None:
+        manifest = manifest.model_copy(update={"canary": seen})
     exit_code = ended.exit_code if ended is not None else elsewhere.exit_code if elsewhere is not None else None
     outcome, why = conclude(
         claimed=collected.outcome,

@@ -164,6 +164,8 @@ def _told(report: Report) -> str:
     lines = [f"{report.suite}: {report.outcome.value} ({counts or 'no tests'}) in {report.seconds:.1f} s"]
     if report.reason:
         lines.append(f"  {report.reason}")
+    if report.manifest.canary is None and report.outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.OMITTED):
+        lines.append("  no canary: nothing shows that this harness reports a failure")
     lines += [f"  {test.outcome.value} {test.id}" for test in report.failures[:_SHOWN]]
     if len(report.failures) > _SHOWN:
         lines.append(f"  … and {len(report.failures) - _SHOWN} more")

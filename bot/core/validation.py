@@ -18,6 +18,7 @@ from bot.core.config import Suite
 from bot.core.types import Level, Outcome
 
 PROTOCOL = 1
+_WITH_CANARY = frozenset({"pytest", "kernels", "gtest", "command", "bench", "torchrun"})
 MESSAGE_LIMIT = 20_000
 
 
@@ -144,7 +145,9 @@ class Subject(Value):
 
 
 class ManifestCheck(Value):
-    """What had to run against what reported; `canary`: None where there is none, else whether its failure was seen."""
+    """What had to run against what reported; `canary`: None where there is none, else whether its failure was seen
+    (or another, so that none had to be staged).
+    """
 
     expected: int = 0
     reported: int = 0
@@ -288,19 +291,24 @@ def _wholes(test: str) -> tuple[str, ...]:
 
 
 def has_canary(suite: Suite) -> bool:
-    """Whether a run of the suite has a canary: its harness adds one, or the suite names one of its own.
+    """Whether a run of the suite has a canary: its harness adds one or brings a stand-in, or the suite names its own.
 
-    lit called by a build tool takes no further path, so only lit called directly gets one added.
+    lit called by a build tool takes no further path, a script hides which ctest it calls, a lab is given none.
     """
-    if suite.canary is not None or suite.harness in ("pytest", "kernels"):
+    if suite.canary is not None or suite.harness in _WITH_CANARY:
         return True
-    return suite.harness == "lit" and calls_lit(suite.run)
+    return (suite.harness == "lit" and calls_lit(suite.run)) or (suite.harness == "ctest" and calls_ctest(suite.run))
 
 
 def calls_lit(run: tuple[str, ...]) -> bool:
     """Whether a command is lit itself."""
     names = {word.rpartition("/")[2] for word in run}
     return bool(names & {"lit", "lit.py", "llvm-lit", "lit.main"})
+
+
+def calls_ctest(run: tuple[str, ...]) -> bool:
+    """Whether a command is ctest itself."""
+    return any(word.rpartition("/")[2] == "ctest" for word in run)
 
 
 def is_canary(test: str, canary: str) -> bool:

@@ -27,21 +27,30 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """What to start: an argument list and variables beside the usual ones."""
+    """What to start: an argument list and variables beside the usual ones.
+
+    `canary` is a stand-in that must fail, where the suite itself can't be given a failing test: it is started after the
+    suite in the same way, writes its results where `canary_place` says, and is read by the same `collect`.
+    """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
+    canary: Start | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What the result files say. `outcome` is the harness's own claim, judged again by `conclude`."""
+    """What the result files say. `outcome` is the harness's own claim, judged again by `conclude`.
+
+    `canary` is the id of the test among them that must fail; `canary_seen` what became of a stand-in, if there is one.
+    """
 
     outcome: Outcome
     reason: str = ""
     tests: tuple[TestResult, ...] = ()
     measurements: tuple[Measurement, ...] = ()
     canary: str | None = None
+    canary_seen: bool | None = None
     elsewhere: Elsewhere | None = None
 
 
@@ -54,6 +63,21 @@ class Elsewhere:
     exit_code: int | None = None
     log_tail: str = ""
     canary: bool | None = None
+
+
+CANARY_FOLDER = "canary"
+
+
+def canary_place(place: Place) -> Place:
+    """Where a stand-in writes its results, and what is asked of it: nothing but to be seen."""
+    suite = place.suite.model_copy(update={"metrics": (), "canary": None})
+    return Place(suite, place.source, place.results / CANARY_FOLDER)
+
+
+def seen_failing(collected: Collected, ended: Ended) -> bool:
+    """Whether a stand-in was reported as what it is: by its exit status, and by each of its tests."""
+    failed = bool(collected.tests) and all(test.outcome.bad for test in collected.tests)
+    return failed and ended.started and ended.killed is None and ended.exit_code != 0
 
 
 class Harness(Protocol):

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 from bot.core.types import Outcome
 from bot.core.validation import TestOutcome, TestResult
-from runners.harnesses import Collected, HarnessError, Place, Start, interruption, merge
+from runners.harnesses import Collected, HarnessError, Place, Start, canary_place, interruption, merge
 from runners.harnesses.results import read
 from runners.process import Ended
+
+# fails, and says so in the result file too
+_CANARY = """printf '{"tests": [{"id": "graft::canary", "outcome": "failed"}]}' > "$GRAFT_RESULTS" || exit 0
+exit 1
+"""
 
 
 class Command:
@@ -16,7 +21,7 @@ class Command:
         """The command as it stands."""
         if not place.suite.run:
             raise HarnessError(f"suite {place.suite.suite}: `run` is empty; write the command as a list")
-        return Start(place.suite.run, {"GRAFT_RESULTS": str(place.results / "results.json")})
+        return Start(place.suite.run, results_of(place), Start(("sh", "-c", _CANARY), results_of(canary_place(place))))
 
     def collect(self, place: Place, ended: Ended) -> Collected:
         """The exit status and the file."""
@@ -42,3 +47,8 @@ class Command:
 
 
 HARNESS = Command()
+
+
+def results_of(place: Place) -> dict[str, str]:
+    """The variable that says where the result file goes."""
+    return {"GRAFT_RESULTS": str(place.results / "results.json")}

@@ -5,8 +5,23 @@ from __future__ import annotations
 from bot.core.reports import ParsedReport, parse_log, parse_xml, running_at_end
 from bot.core.types import Outcome
 from bot.core.validation import TestOutcome, TestResult
-from runners.harnesses import Collected, HarnessError, Place, Start, by_report, fill, interruption, merge
+from runners.harnesses import Collected, HarnessError, Place, Start, by_report, canary_place, fill, interruption, merge
 from runners.process import Ended
+
+# what a test binary with one failing test prints, writes and returns
+_CANARY = """
+echo '[ RUN      ] Graft.canary'
+echo '[  FAILED  ] Graft.canary (0 ms)'
+case "$GTEST_OUTPUT" in xml:*/) out="${GTEST_OUTPUT#xml:}canary.xml";; *) exit 0;; esac
+cat > "$out" <<'END' || exit 0
+<?xml version="1.0" encoding="UTF-8"?>
+<testsuites tests="1" failures="1" disabled="0" errors="0" name="AllTests">
+<testsuite name="Graft" tests="1" failures="1" disabled="0" errors="0">
+<testcase name="canary" status="run" result="completed" time="0" classname="Graft"><failure message="it has to"/>
+</testcase></testsuite></testsuites>
+END
+exit 1
+"""
 
 
 class GTest:
@@ -17,7 +32,8 @@ class GTest:
         if not place.suite.run:
             raise HarnessError(f"suite {place.suite.suite}: `run` is empty; write the test binary's path")
         # with a trailing slash each binary names its file after itself
-        return Start(place.suite.run, {"GTEST_OUTPUT": f"xml:{place.results}/"})
+        stand_in = Start(("sh", "-c", _CANARY), {"GTEST_OUTPUT": f"xml:{canary_place(place).results}/"})
+        return Start(place.suite.run, {"GTEST_OUTPUT": f"xml:{place.results}/"}, stand_in)
 
     def collect(self, place: Place, ended: Ended) -> Collected:
         """All files; after a crash what the log shows: the test that was running failed, the rest is `not_run`."""

@@ -104,11 +104,15 @@ def test_a_body_that_is_not_ours_is_no_batch() -> None:
         batch_from({"commits": []}, number=3, branch="b", head=A, state=BatchState.OPEN)
 
 
-def report(outcome: Outcome, tests: list[TestResult], missing: tuple[str, ...] = ()) -> Report:
+def report(
+    outcome: Outcome, tests: list[TestResult], missing: tuple[str, ...] = (), *, canary: bool | None = True
+) -> Report:
     return Report(
         run_id="r1", subject=Subject(repository="acme-fork/tilec", commit=A), level=Level.L1, suite="unit",
         harness="pytest", started_at=NOW, finished_at=NOW.replace(second=42), outcome=outcome, tests=tuple(tests),
-        manifest=ManifestCheck(expected=len(tests) + len(missing), reported=len(tests), missing=missing),
+        manifest=ManifestCheck(
+            expected=len(tests) + len(missing), reported=len(tests), missing=missing, canary=canary
+        ),
         repeat="graft run l1 --suite unit",
     )  # fmt: skip
 
@@ -139,6 +143,7 @@ def test_the_results_comment_reads_well() -> None:
     states = [
         replace(unit, classes=classes, known={"s2": KnownCause("#7", flaky=False, held=False).text}),
         state("kernels", Outcome.PASSED, report(Outcome.PASSED, tests[:1])),
+        state("ninja-check", Outcome.PASSED, report(Outcome.PASSED, tests[:1], canary=None)),
         state("gemm", None, level=Level.L2),
     ]
     text = results_comment(head=A, states=states)

@@ -156,8 +156,12 @@ def test_a_report_and_a_request_come_back_from_json_as_they_were() -> None:
         ({"harness": "lit", "run": ["/opt/bin/llvm-lit", "test"]}, True),
         ({"harness": "lit", "run": ["python", "-m", "lit.main", "test"]}, True),
         ({"harness": "lit", "run": ["ninja", "check-lit-tests"]}, False),
-        ({"harness": "gtest"}, False),
-        ({"harness": "gtest", "canary": "Canary.Fails"}, True),
+        ({"harness": "gtest"}, True),
+        ({"harness": "command"}, True),
+        ({"harness": "ctest", "run": ["/usr/bin/ctest", "--test-dir", "build"]}, True),
+        ({"harness": "ctest", "run": ["./run-tests.sh"]}, False),
+        ({"harness": "http"}, False),
+        ({"harness": "http", "canary": "Canary.Fails"}, True),
     ],
 )
 def test_which_suites_have_a_canary(suite: dict[str, object], has: bool) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from bot.core.config import Harness, Suite
 from bot.core.types import Level, Outcome
-from bot.core.validation import Report, RunRequest, TestOutcome
+from bot.core.validation import Report, RunRequest, TestOutcome, has_canary
 from runners.execute import Work, execute
 from runners.harnesses import HARNESSES, HarnessError, harness_of
 
@@ -284,12 +284,19 @@ async def test_ctest(tmp_path: Path) -> None:
         tmp_path / "both", {"CMakeLists.txt": cmake + tests}, harness="ctest", build=build,
         run=["ctest", "--test-dir", "build"],
     )  # fmt: skip
-    assert both.outcome is Outcome.FAILED
+    assert (both.outcome, both.manifest.canary) == (Outcome.FAILED, True)
     assert {test.id: test.outcome.value for test in both.tests} == {"good": "passed", "bad": "failed"}
     none = await run(
         tmp_path / "none", {"CMakeLists.txt": cmake}, harness="ctest", build=build, run=["ctest", "--test-dir", "build"]
     )
     assert none.outcome in (Outcome.OMITTED, Outcome.FAILED)
+    good = {
+        "CMakeLists.txt": cmake + tests.partition("\n")[0],
+        "go.sh": '#!/bin/sh\nexec ctest --test-dir build "$@"\n',
+    }
+    for place, command, canary in (("good", ["ctest", "--test-dir", "build"], True), ("script", ["./go.sh"], None)):
+        report = await run(tmp_path / place, good, harness="ctest", build=build, run=command)
+        assert (report.outcome, report.manifest.canary) == (Outcome.PASSED, canary), report
 
 
 # --- a plain command
@@ -327,8 +334,48 @@ async def test_a_distributed_job_reports_from_rank_0_and_fails_with_any_rank(tmp
     good = await run(tmp_path / "good", {"job.py": job}, harness="torchrun", run=["job.py"], metrics=["world"])
     assert good.outcome is Outcome.PASSED, good
     assert good.measurements[0].samples == (2.0,)
+    assert good.manifest.canary is True
     bad = await run(tmp_path / "bad", {"job.py": job}, harness="torchrun", run=["job.py", "fail"], metrics=["world"])
     assert bad.outcome is Outcome.FAILED
+
+
+# --- the canary: each harness shows that it would report a failure, or says that it can't show it
+
+BLIND = "rm -rf {0}; touch {0}"
+GOOD = f"echo '{gtest_xml('')}' > $out"
+
+
+@pytest.mark.parametrize(
+    ("harness", "suite", "canary"),
+    [
+        ("command", {"run": ["true"]}, True),
+        ("bench", {"run": ["sh", "-c", 'echo \'{"metrics": {"x": 1}}\' > $GRAFT_RESULTS']}, True),
+        ("command", {"run": ["sh", "-c", BLIND.format('"$(dirname "$GRAFT_RESULTS")"')]}, False),
+        ("gtest", {"run": ["./unit"]}, True),
+        ("gtest", {"run": ["sh", "-c", "./unit; " + BLIND.format("${GTEST_OUTPUT#xml:}canary")]}, False),
+        # one that the suite names itself is looked for among its tests, and nothing stands in for it
+        ("gtest", {"run": ["./unit"], "canary": "A.never"}, False),
+        ("lit", {"run": ["./check.sh"]}, None),
+        ("lit", {"run": ["lit", "lit"]}, True),
+    ],
+)
+async def test_a_harness_that_can_t_show_a_failure_is_blind(
+    tmp_path: Path, harness: str, suite: dict[str, Any], canary: bool | None
+) -> None:
+    files = {
+        "unit": GTEST + GOOD, "check.sh": "#!/bin/sh\nexec lit lit\n", "lit/lit.cfg": LIT_CFG, "lit/a.t": "RUN: true\n"
+    }  # fmt: skip
+    report = await run(tmp_path, files, harness=harness, **suite)
+    assert report.manifest.canary is canary, report
+    assert report.outcome is (Outcome.INFRA if canary is False else Outcome.PASSED), report
+    assert not any("anary" in test.id for test in report.tests)
+    assert has_canary(Suite.model_validate({"suite": "s", "harness": harness, **suite})) is (canary is not None)
+
+
+async def test_a_stand_in_explains_no_exit_status(tmp_path: Path) -> None:
+    report = await run(tmp_path, {"unit": GTEST + GOOD + "; exit 1"}, harness="gtest", run=["./unit"])
+    assert (report.outcome, report.manifest.canary) == (Outcome.FAILED, True)
+    assert "exit status 1 though every reported test passed" in report.reason
 
 
 # --- the kernels' own harness

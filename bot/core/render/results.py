@@ -35,6 +35,8 @@ _SIGN = {
     Outcome.CANCELLED: "⚪ cancelled",
     Outcome.WAIVED: "🟡 waived",
 }
+# where a harness that reports no failure would matter
+_RAN = frozenset({Outcome.PASSED, Outcome.FAILED, Outcome.OMITTED, Outcome.WAIVED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,8 @@ def _counts(report: Report) -> str:
         parts.append(f"all {report.manifest.expected} expected reported")
     if report.measurements:
         parts.append(plural(len(report.measurements), "measurement"))
+    if report.manifest.canary is None and report.outcome in _RAN:
+        parts.append("no canary")
     return ", ".join(parts)
 
 
