@@ -189,7 +189,7 @@ def _plan(
         whole = [commit for commit in tail if undecided(entries[commit.sha]) or _absent(entries[commit.sha])]
         reading = pool.submit(_read, Git(git.path), span, whole, cache, progress)
         results: dict[str, PickResult] = {}
-        for result in git.picks(tried, span.fork_tip, keep_deleted=keep):
+        for result in git.picks(tried, span.fork_tip, keep_deleted=keep, kept=cache):
             results[result.commit] = result
             if progress is not None:
                 progress("trial picks", len(results), len(tried))
@@ -213,7 +213,7 @@ def _plan(
         _candidate(commit, found[commit.sha], below[commit.sha], results.get(commit.sha)) for commit in pending
     ]
     clock.lap("links")
-    proved = _proved(git, span, candidates, around, results, keep, progress, clock)
+    proved = _proved(git, span, candidates, around, results, keep, cache, progress, clock)
     return Plan(
         upstream_tip=span.upstream_tip,
         fork_tip=span.fork_tip,
@@ -257,6 +257,7 @@ def _proved(
     around: Surroundings,
     results: Mapping[str, PickResult],
     keep: frozenset[str],
+    cache: FootprintCache | None,
     progress: Progress | None,
     clock: Clock,
 ) -> Draft:
@@ -276,6 +277,7 @@ def _proved(
             reference=reference,
             clean=clean,
             keep_deleted=keep,
+            kept=cache,
             progress=progress,
             desperate=count == _ROUNDS - 2,
         )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.context import Git
+from bot.core.footprint import FootprintCache
 from bot.core.plan import Candidate, Draft
 from bot.core.types import Bundle, Reason, ReasonKind
 
@@ -30,9 +31,17 @@ class Proof:
 
 
 class _Prover:
-    def __init__(self, git: Git, draft: Draft, candidates: Sequence[Candidate], keep_deleted: frozenset[str]) -> None:
+    def __init__(
+        self,
+        git: Git,
+        draft: Draft,
+        candidates: Sequence[Candidate],
+        keep_deleted: frozenset[str],
+        kept: FootprintCache | None,
+    ) -> None:
         self.git = git
         self.keep = keep_deleted
+        self.kept = kept
         self.order = {candidate.commit.sha: index for index, candidate in enumerate(candidates)}
         self.paths = {candidate.commit.sha: candidate.footprint.paths for candidate in candidates}
         self.bundle_of = {c.sha: bundle.key for bundle in draft.bundles for c in bundle.commits}
@@ -45,7 +54,7 @@ class _Prover:
         """The bundle's tree on the fork's tip, None where it can't be built alone."""
         tree: str | None = fork
         failed: set[str] = set()
-        for result in self.git.picks([c.sha for c in bundle.commits], fork, keep_deleted=self.keep):
+        for result in self.git.picks([c.sha for c in bundle.commits], fork, keep_deleted=self.keep, kept=self.kept):
             if result.kind == "conflict":
                 paths = [conflict.path for conflict in result.conflicts]
                 # where one that it stands on failed, this is only what follows from that
@@ -71,7 +80,7 @@ class _Prover:
     def land_late(self, clean: frozenset[str], tip: str) -> str:
         """The tip after what is clean of chains and held; who overtook is refused where one conflicts."""
         wanted = [sha for sha in self.late if sha in clean]
-        for result in self.git.picks(wanted, tip, keep_deleted=self.keep):
+        for result in self.git.picks(wanted, tip, keep_deleted=self.keep, kept=self.kept):
             if result.kind == "conflict":
                 self._overtaken(result.commit, [conflict.path for conflict in result.conflicts])
             elif result.tree is not None:
@@ -126,14 +135,16 @@ def prove(
     reference: str,
     clean: frozenset[str],
     keep_deleted: frozenset[str] = frozenset(),
+    kept: FootprintCache | None = None,
     progress: Progress | None = None,
     desperate: bool = False,
 ) -> Proof:
     """Build and land the draft on `fork` and compare with `reference`, the tree of picking in upstream order.
 
-    `clean` are the commits whose pick in upstream order was no conflict. `desperate` refuses all that may be at fault.
+    `clean` are the commits whose pick in upstream order was no conflict. `desperate` refuses all that may be at fault. `kept` holds
+    what git said of picks at other times.
     """
-    prover = _Prover(git, draft, candidates, keep_deleted)
+    prover = _Prover(git, draft, candidates, keep_deleted, kept)
     root = git.tree_of(fork)
     tip = root
     for count, bundle in enumerate(draft.bundles, 1):

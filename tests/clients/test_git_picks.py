@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,101 @@ def test_strange_names_and_binary_files(work: Work, git: Git) -> None:
     assert [(conflict.path, conflict.kind) for conflict in result.conflicts] == [(strange, "binary")]
 
 
+class Kept(dict[str, bytes]):
+    """What git said, in memory."""
+
+    def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
+        return {key: self[key] for key in keys if key in self}
+
+    def put_many(self, values: Mapping[str, bytes]) -> None:
+        self.update(values)
+
+
+def moves_and_changes(work: Work) -> tuple[list[str], str]:
+    """Commits and a fork between which git has to merge contents, to follow a rename and to see conflicts."""
+    base = work.commit("base", {"d/a": lines(), "d/b": "b\n" + lines(), "old/f": "f\n" + lines()})
+    commits = [
+        work.commit("both", {"d/a": lines((3, "three"))}),
+        work.commit("clash", {"d/b": "upstream's\n" + lines()}),
+        work.commit("follows", {"old/f": "f\n" + lines((9, "nine"))}),
+        work.commit("again", {"d/a": lines((3, "three"), (12, "twelve"))}),
+    ]
+    fork = fork_from(work, base, "fork", {"d/a": lines((20, "twenty")), "d/b": "fork's\n" + lines()})
+    work.git("checkout", "-q", "fork")
+    work.git("mv", "old/f", "new")
+    fork = work.commit("moves", {})
+    work.git("checkout", "-q", "main")
+    return commits, fork
+
+
+def test_what_git_said_is_not_asked_again(work: Work, git: Git) -> None:
+    commits, fork = moves_and_changes(work)
+    kept = Kept()
+    with git.scratch() as scratch:
+        first = list(scratch.picks(commits, fork, kept=kept))
+    assert [result.kind for result in first] == ["clean", "conflict", "clean", "clean"]
+    known = dict(kept)
+    assert known
+    with git.scratch() as scratch:
+        second = list(scratch.picks(commits, fork, kept=kept))
+        assert second == first
+        assert kept == known
+        # what git merged is there again, though the folder in which it first was is gone
+        tree = second[-1].tree or ""
+        assert scratch.read_file(tree, "d/a") == lines((3, "three"), (12, "twelve"), (20, "twenty")).encode()
+        assert scratch.read_file(tree, "new") == ("f\n" + lines((9, "nine"))).encode()
+        assert list(scratch.picks(commits, fork)) == first
+    with git.scratch() as scratch:
+        more = work.commit("more", {"d/a": lines((3, "three"), (12, "twelve"), (7, "seven"))})
+        assert [result.kind for result in scratch.picks([*commits, more], fork, kept=kept)][-1] == "clean"
+    assert len(kept) == len(known) + 1
+
+
+def test_answers_hold_for_the_same_question_alone(work: Work, git: Git) -> None:
+    commits, fork = moves_and_changes(work)
+    kept = Kept()
+    with git.scratch() as scratch:
+        first = list(scratch.picks(commits, fork, kept=kept))
+        known = set(kept)
+        list(scratch.picks(commits, fork, kept=kept, keep_deleted={"x"}))
+        assert not known & (set(kept) - known)
+        assert len(kept) == 2 * len(known)
+    (work.path / ".git/info").mkdir(exist_ok=True)
+    (work.path / ".git/info/attributes").write_text("d/b merge=union\n")
+    with git.scratch() as scratch:
+        assert [result.kind for result in scratch.picks(commits, fork, kept=kept)] == ["clean"] * 4
+    (work.path / ".git/info/attributes").unlink()
+    with git.scratch() as scratch:
+        kept.update(dict.fromkeys(known, b"broken"))
+        assert list(scratch.picks(commits, fork, kept=kept)) == first
+
+
+@pytest.mark.parametrize(
+    ("upstream", "fork"),
+    [
+        ({"dir/new": "n\n"}, {"dir": None}),
+        ({"file/new": "n\n"}, {"file": "f\n"}),
+        ({"file": "f\n"}, {"file/new": "n\n"}),
+        ({"same": "u\n"}, {"same": "f\n"}),
+        ({"other/deep/new": "n\n"}, {}),
+    ],
+)
+def test_new_files_where_the_fork_has_none_or_others(
+    work: Work, git: Git, upstream: dict[str, str | bytes | None], fork: dict[str, str | bytes | None]
+) -> None:
+    files: dict[str, str | bytes | None] = {f"dir/{n}": f"{n}\n{lines()}" for n in range(4)}
+    base = work.commit("base", {**files, "a": "a\n"})
+    commit = work.commit("new", upstream)
+    work.git("checkout", "-q", "-B", "fork", base)
+    if "dir" in fork:
+        work.git("mv", "dir", "moved")
+        tip = work.commit("moved", {})
+    else:
+        tip = work.commit("fork", fork or {"a": "b\n"})
+    (result,) = git.picks([commit], tip)
+    assert result.tree == git.pick(commit, tip).tree
+
+
 edits = st.lists(
     st.tuples(
         st.sampled_from(["a", "b", "d/c"]), st.integers(0, 9), st.sampled_from(["edit", "delete", "add", "rename"])
@@ -200,10 +296,13 @@ def test_any_pick_equals_cherry_pick(
     commits = play(upstream, "upstream")
     work.git("checkout", "-q", "-B", "fork", base)
     tip = play(fork, "fork")[-1]
+    kept = Kept()
     with Git(work.path / ".git") as git:
-        for result in list(git.picks(commits, tip)):
+        fork_tip, results = tip, list(git.picks(commits, tip, kept=kept))
+        for result in results:
             expected = work.cherry_pick(result.commit, tip)
             assert result.tree == expected
             if expected is not None:
                 tip = work.git("commit-tree", "-p", tip, "-m", "tip", expected)
+        assert list(git.picks(commits, fork_tip, kept=kept)) == results
     assert subprocess.run(["git", "status"], cwd=work.path, capture_output=True, check=False).returncode == 0

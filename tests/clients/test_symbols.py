@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import sqlite3
 import threading
+from functools import partial
 from pathlib import Path
 
-from bot.clients.symbols import SymbolCache
+from bot.clients.symbols import AGE, SymbolCache
 
 
 def test_what_was_kept_is_found_again(tmp_path: Path) -> None:
@@ -45,3 +49,34 @@ def test_threads_may_share_it() -> None:
         for thread in threads:
             thread.join()
         assert len(cache.get_many([f"k{n}" for n in range(200)])) == 200
+
+
+def test_what_nobody_used_for_long_goes(tmp_path: Path) -> None:
+    path, day = tmp_path / "kept.db", 86400
+    with SymbolCache(path, clock=lambda: 0) as cache:
+        cache.put_many({"used": b"1", "unused": b"2"})
+    with SymbolCache(path, clock=lambda: AGE * day) as cache:
+        assert cache.get_many(["used"]) == {"used": b"1"}
+    with SymbolCache(path, clock=lambda: (AGE + 1) * day) as cache:
+        assert cache.get_many(["used", "unused"]) == {"used": b"1"}
+
+
+def test_a_file_that_has_outgrown_its_size_loses_what_is_oldest(tmp_path: Path) -> None:
+    path, day, size = tmp_path / "kept.db", 86400, 1 << 20
+    for count in range(12):
+        with SymbolCache(path, size=size, clock=partial(int, count * day)) as cache:
+            cache.put_many({f"{count}-{n}": os.urandom(10_000) for n in range(20)})
+    with SymbolCache(path, size=size, clock=lambda: 12 * day) as cache:
+        assert cache.get_many(["0-0", "0-19", "3-0"]) == {}
+        assert len(cache.get_many(["11-0", "11-19"])) == 2
+    assert path.stat().st_size < 2 * size  # what was freed has been used again
+
+
+def test_a_file_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
+    path = tmp_path / "kept.db"
+    with contextlib.closing(sqlite3.connect(path)) as old, old:
+        old.execute("CREATE TABLE kept (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID")
+        old.execute("INSERT INTO kept VALUES ('a', x'31')")
+    for _ in range(2):
+        with SymbolCache(path) as cache:
+            assert cache.get_many(["a"]) == {"a": b"1"}

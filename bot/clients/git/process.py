@@ -58,6 +58,11 @@ def environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return kept | dict(extra or {})
 
 
+def fixed_settings() -> bytes:
+    """The settings that every git child gets, as one text: what git answers depends on them."""
+    return "\n".join(f"{name}={value}" for name, value in _SETTINGS.items()).encode()
+
+
 def credentials(url: str, token: str | None) -> tuple[list[str], dict[str, str]]:
     """Options and environment that let one child answer the server of `url`, and no other, with `token`."""
     if token is None:

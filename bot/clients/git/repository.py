@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from hashlib import blake2b
 from pathlib import Path
 from typing import Self
 
@@ -13,12 +14,15 @@ from bot.clients.git.batch import Objects
 from bot.clients.git.errors import GitError, ObjectMissing
 from bot.clients.git.patches import Section, parse_patches
 from bot.clients.git.picks import Labels, Merge, Merger
-from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, environment, roomy_folder, run, text
+from bot.clients.git.process import EMPTY_TREE, RENAME_LIMIT, environment, fixed_settings, roomy_folder, run, text
 from bot.clients.git.remotes import Remotes
+from bot.clients.git.tip import Kept, Store, Tip
+from bot.clients.git.trees import Change, Trees
 from bot.clients.git.values import (
     LOG_FORMAT,
     ConflictFile,
     FileChange,
+    PickKind,
     PickResult,
     TreeEntry,
     parse_commits,
@@ -45,7 +49,8 @@ class Git(Remotes):
         self._env = environment(extra)
         self._objects = Objects(self.path, self._env)
         self._merger: Merger | None = None
-        self._trees: dict[str, str] = {}
+        self._tree_ids: dict[str, str] = {}
+        self._trees = Trees(self._objects_path, self._objects)
 
     @classmethod
     def open_mirror(cls, path: Path) -> Self:
@@ -161,12 +166,12 @@ class Git(Remotes):
 
     def tree_of(self, commit: str) -> str:
         """The tree of a commit (or the tree itself); raises ObjectMissing."""
-        if commit not in self._trees:
+        if commit not in self._tree_ids:
             found = self._objects.read(f"{commit}^{{tree}}")
             if found is None:
                 raise ObjectMissing(["rev-parse", f"{commit}^{{tree}}"], f"no commit or tree {commit}", 128)
-            self._trees[commit] = found[0]
-        return self._trees[commit]
+            self._tree_ids[commit] = found[0]
+        return self._tree_ids[commit]
 
     def list_tree(self, commit: str, path: str = "") -> list[TreeEntry]:
         """All files of a commit or tree, or those under `path`."""
@@ -221,25 +226,37 @@ class Git(Remotes):
         marked = self._relabel(merge, f"parent of {commit[:12]}", f"upstream {commit[:12]}")
         return PickResult(commit, "conflict", None, result.conflicts, marked)
 
-    def picks(self, commits: Sequence[str], onto: str, *, keep_deleted: Keep = ()) -> Iterator[PickResult]:
+    def picks(
+        self, commits: Sequence[str], onto: str, *, keep_deleted: Keep = (), kept: Kept | None = None
+    ) -> Iterator[PickResult]:
         """Cherry-pick many in order, each onto what the clean ones before it made; a conflicting one is passed over.
 
-        One that git can't merge (an object is missing) counts as conflicting, with `error` saying why.
-
-        `keep_deleted`: files that the fork deleted on purpose; upstream's change to one is no conflict, it stays away.
+        One that git can't merge (an object is missing) counts as conflicting, with `error` saying why. No `marked_tree`
+        is made. `keep_deleted`: files that the fork deleted on purpose; upstream's change to one is no conflict, it
+        stays away. `kept` holds what git said at other times.
         """
-        tip = self.tree_of(onto)
-        for commit in self.commits_of(commits):
-            parent, tree = self._sides(commit)
+        tip = Tip(
+            self.tree_of(onto),
+            trees=self._trees,
+            store=Store(self.read_blob, self.write_blob),
+            merger=self._merge,
+            stays=lambda merge: _stay_deleted(merge, keep_deleted),
+            kept=kept,
+            salt=self._salt(keep_deleted) if kept is not None else "",
+        )
+        found = self.commits_of(commits)
+        for commit, changes in zip(found, self._changes(found), strict=True):
+            before = tip.tree
             try:
-                merge = self._merge().merge(base=parent, ours=tip, theirs=tree)
+                picked = tip.pick(*self._sides(commit), changes if changes is not None else self._change(commit))
             except GitError as error:
                 yield PickResult(commit.sha, "conflict", None, error=str(error))
                 continue
-            result = self._result(commit.sha, tip, merge, keep_deleted)
-            if result.tree is not None:
-                tip = result.tree
-            yield result
+            if picked.tree is None:
+                yield PickResult(commit.sha, "conflict", None, picked.conflicts)
+            else:
+                kind: PickKind = "empty" if picked.tree == before else "clean"
+                yield PickResult(commit.sha, kind, picked.tree, kept_deleted=picked.stay)
 
     def merge_trees(self, *, base: str, ours: str, theirs: str) -> Merge:
         """The three-way merge of trees."""
@@ -325,12 +342,24 @@ class Git(Remotes):
         return PickResult(commit, "empty" if tree == ours else "clean", tree, kept_deleted=kept)
 
     def _edit(self, tree: str, edits: Mapping[str, tuple[str, str] | None]) -> str:
-        edited = loose.edit_tree(self._objects_path, self._content, tree, edits)
-        return edited or loose.write(self._objects_path, "tree", b"")
+        return self._trees.edit(tree, edits) or self._trees.empty()
 
-    def _content(self, oid: str) -> bytes | None:
-        found = self._objects.read(oid)
-        return found[2] if found is not None else None
+    def _changes(self, commits: Sequence[Commit]) -> Sequence[Mapping[str, Change] | None]:
+        """What each commit changes, by path; None for all where the trees of one can't be read."""
+        try:
+            return self._trees.differences([self._sides(commit) for commit in commits])
+        except ObjectMissing:
+            return [None] * len(commits)
+
+    def _change(self, commit: Commit) -> Mapping[str, Change]:
+        return self._trees.differences([self._sides(commit)])[0]
+
+    def _salt(self, keep_deleted: Keep) -> str:
+        """All that the answer to a merge depends on beside its trees: git, its settings, the files that stay away."""
+        files = (self.path / name for name in ("config", "info/attributes"))
+        parts = [self._run(["version"]), *(file.read_bytes() for file in files if file.is_file()), fixed_settings()]
+        parts += [path.encode("utf-8", "surrogateescape") for path in sorted(keep_deleted)]
+        return blake2b(b"\0".join(parts), digest_size=8).hexdigest()
 
     def _relabel(self, merge: Merge, base: str, theirs: str) -> str:
         entries = {entry.path: entry for entry in self.list_tree(merge.tree)}
