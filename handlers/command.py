@@ -18,13 +18,14 @@ from handlers.asked import Asked, see_head, seen_heads
 from handlers.auditing import record
 from handlers.dashboard import DASHBOARD_LABEL
 from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, open_fork
+from handlers.handing import take_back
 from handlers.orders import EXECUTORS
 from handlers.people import people
 
 TRIES = 3
 AGAIN = timedelta(minutes=10)
 DEADLINE = timedelta(hours=1)
-BOUND = ("validate", "signoff", "waive", "ok-to-test")
+BOUND = ("validate", "report", "signoff", "waive", "ok-to-test")
 
 
 async def comment(ctx: Context, job: Job) -> None:
@@ -40,6 +41,8 @@ async def comment(ctx: Context, job: Job) -> None:
     except NotFound:
         await _gone(fork, number, comment_id)
         return
+    if written.updated_at != written.created_at:
+        await take_back(fork, number, comment_id)
     found = parse(written.body)
     if written.user.bot or not found:
         return
@@ -133,6 +136,7 @@ async def _answer(
 async def _gone(fork: Fork, number: int, comment_id: int) -> None:
     """The comment was deleted: what was signed in it is void, and what it asked for needs no answer any more."""
     await _close(fork, number, comment_id, "the comment is gone")
+    await take_back(fork, number, comment_id)
     await fork.enqueue("gate", f"#{number}", {"number": number})
 
 

@@ -24,6 +24,7 @@ from handlers.batches import add_to_note, batch_of, forget, load_batches, save_b
 from handlers.cherry_pick import close_batch, rebuild
 from handlers.fork import Fork
 from handlers.granting import signoff, unsign, waive
+from handlers.handing import report
 from handlers.plans import plan_now, stored_plan
 from handlers.results import suite_states
 from handlers.rollback import open_rollback
@@ -323,6 +324,7 @@ def _unknown(word: str) -> str:
 
 EXECUTORS: Mapping[str, Executor] = {
     "validate": validate,
+    "report": report,
     "signoff": signoff,
     "unsign": unsign,
     "waive": waive,

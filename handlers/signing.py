@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from bot.context import FetchError, GitError, Pull
 from bot.core.command import Command, parse
 from bot.core.comments import CommentFact
+from bot.core.handreport import hand_reports
 from bot.core.owners import People
 from bot.core.signoff import Change, Fingerprint, SignOff, fingerprint, sign_offs
 from bot.core.waivers import JudgedWaiver, from_comments, narrow
@@ -56,6 +57,7 @@ async def given(fork: Fork, pull: Pull, *, also: Sequence[str] = ()) -> Given:
         runs={run.id: run.sha for run in runs},
         baselines=await baselines(fork),
         waivers=(*waivers, *(filed or ())),
+        reports=hand_reports(comments=comments, people=who, repository=fork.name, config=fork.config),
     )
     return Given(tuple(comments), who, signed, waivers, filed, told)
 

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from bot.core.command import MetricText, Signoff, Unsign
 from bot.core.comments import CommentFact, commands
 from bot.core.config import Budget, Config, Suite
+from bot.core.handreport import ByHand
 from bot.core.owners import People, owners_of, plain
 from bot.core.paths import matches
 from bot.core.types import Level, Outcome
@@ -103,10 +104,12 @@ def sign_offs(
     runs: Mapping[str, str] | None = None,
     baselines: Mapping[str, float] | None = None,
     waivers: Sequence[JudgedWaiver] = (),
+    reports: Sequence[ByHand] = (),
 ) -> tuple[SignOff, ...]:
     """Every sign-off ever given in these comments, oldest first, each standing or void with the reason.
 
-    `fingerprints` by head commit, `runs` gives each known run's commit, `baselines` each metric's value on trunk.
+    `fingerprints` by head commit, `runs` gives each known run's commit, `baselines` each metric's value on trunk,
+    `reports` those by hand, oldest first: a metric that the sign-off leaves out is taken from them.
     Of one person's sign-offs for one area only the last counts.
     """
     listed = tuple(comments)
@@ -115,28 +118,32 @@ def sign_offs(
     for comment, command in commands(listed, "signoff"):
         args = command.args
         assert isinstance(args, Signoff)
+        metrics = _with_reports(args, comment.head, config=config, reports=reports)
         void = (
             _person(args.area, comment, config=config, people=people, author=author)
             or _revoked(comment, args.area, command.index, listed, config=config, people=people)
             or _bound(comment, args, head=head, config=config, fingerprints=fingerprints or {}, runs=runs or {})
-            or _numbers(args, head=head, config=config, baselines=baselines or {}, waivers=waivers)
+            or _differs(args, comment.head, config=config, reports=reports)
+            or _numbers(args.area, metrics, head=head, config=config, baselines=baselines or {}, waivers=waivers)
         )
         if not comment.deleted and not comment.edited:
             key = (args.area, plain(comment.author))
             if key in latest:
                 found[latest[key]] = _replaced(found[latest[key]])
             latest[key] = len(found)
-        found.append(_sign_off(comment, args, void))
+        found.append(_sign_off(comment, args, metrics, void))
     return tuple(found)
 
 
 _Voided = tuple[Void, str]
 
 
-def _sign_off(comment: CommentFact, args: Signoff, void: _Voided | None) -> SignOff:
+def _sign_off(
+    comment: CommentFact, args: Signoff, metrics: tuple[MetricText, ...], void: _Voided | None
+) -> SignOff:  # fmt: skip
     reason, text = void or (None, f"{comment.author} signed {args.area} off")
     return SignOff(
-        args.area, comment.author, comment.id, comment.head, args.metrics, args.run, args.evidence, args.note, reason,
+        args.area, comment.author, comment.id, comment.head, metrics, args.run, args.evidence, args.note, reason,
         text,
     )  # fmt: skip
 
@@ -210,14 +217,48 @@ def declared(area: str, config: Config) -> tuple[tuple[Suite, str], ...]:
     return tuple((suite, metric) for suite in suites for metric in suite.metrics)
 
 
+def _reported(
+    area: str, head: str | None, *, config: Config, reports: Sequence[ByHand]
+) -> dict[str, tuple[str, float]]:  # fmt: skip
+    """By metric (in small letters) its name and value in the newest report by hand of each suite of the area."""
+    suites = {suite.suite for suite, _ in declared(area, config)}
+    newest = {one.suite: one for one in reports if one.head == head and one.suite in suites}
+    return {name.lower(): (name, value) for one in newest.values() for name, value in one.metrics.items()}
+
+
+def _with_reports(
+    args: Signoff, head: str | None, *, config: Config, reports: Sequence[ByHand]
+) -> tuple[MetricText, ...]:  # fmt: skip
+    """The numbers that are signed: those given, then those of the reports."""
+    given = {metric.name.lower() for metric in args.metrics}
+    told = _reported(args.area, head, config=config, reports=reports)
+    more = (MetricText(name, value, False, f"{value:g}") for key, (name, value) in told.items() if key not in given)
+    return (*args.metrics, *more)
+
+
+def _differs(args: Signoff, head: str | None, *, config: Config, reports: Sequence[ByHand]) -> _Voided | None:
+    """A number that is not the one of the report, as written to its last digit."""
+    told = _reported(args.area, head, config=config, reports=reports)
+    for metric in args.metrics:
+        name, value = told.get(metric.name.lower(), ("", metric.value))
+        last = 10.0 ** -len(metric.text.partition(".")[2]) if metric.text[-1:].isdigit() else 1e-6 * abs(value)
+        if not metric.relative and abs(value - metric.value) > 0.500001 * last:
+            text = f"{metric.name}={metric.text} is not what the report says, {name}={value:g}"
+            return Void.OTHER_RUN, text
+    return None
+
+
 def _numbers(
-    args: Signoff, *, head: str, config: Config, baselines: Mapping[str, float], waivers: Sequence[JudgedWaiver]
-) -> _Voided | None:
-    given = {metric.name.lower(): metric for metric in args.metrics}
-    for suite, name in declared(args.area, config):
+    area: str, metrics: Iterable[MetricText], *, head: str, config: Config, baselines: Mapping[str, float],
+    waivers: Sequence[JudgedWaiver],
+) -> _Voided | None:  # fmt: skip
+    given = {metric.name.lower(): metric for metric in metrics}
+    for suite, name in declared(area, config):
         metric = given.get(name.lower())
         if metric is None:
-            outcome, void, text = Outcome.OMITTED, Void.METRIC_MISSING, f"{name} is missing: write {name}=value"
+            how = f", or give its report with /report l3 {suite.suite}" if suite.manual else ""
+            text = f"{name} is missing: write {name}=value{how}"
+            outcome, void = Outcome.OMITTED, Void.METRIC_MISSING
         else:
             worse = over_budget(metric, suite.budget.of(name), baselines.get(name))
             if worse is None:

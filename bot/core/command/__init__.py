@@ -13,6 +13,8 @@ from bot.core.command.values import (
     Command,
     Defer,
     Explain,
+    GpuBudget,
+    HandReport,
     Help,
     Malformed,
     MetricText,
@@ -32,9 +34,9 @@ from bot.core.command.values import (
 from bot.core.command.words import WordError, cut, dashed
 
 __all__ = [
-    "BY_NAME", "MAX_COMMANDS", "TABLE", "Arguments", "Bisect", "Command", "Defer", "Explain", "Help", "Malformed",
-    "MetricText", "OkToTest", "Pick", "Rebase", "Retry", "Role", "Rollback", "Signoff", "Skip", "Spec", "Split",
-    "Unsign", "Validate", "Waive", "Where", "WontPort", "help_text", "parse",
+    "BY_NAME", "MAX_COMMANDS", "TABLE", "Arguments", "Bisect", "Command", "Defer", "Explain", "GpuBudget",
+    "HandReport", "Help", "Malformed", "MetricText", "OkToTest", "Pick", "Rebase", "Retry", "Role", "Rollback",
+    "Signoff", "Skip", "Spec", "Split", "Unsign", "Validate", "Waive", "Where", "WontPort", "help_text", "parse",
 ]  # fmt: skip
 
 MAX_COMMANDS = 20

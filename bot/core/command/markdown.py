@@ -29,6 +29,21 @@ def spoken(body: str) -> list[tuple[int, str]]:
     return _Reader(_BREAK.split(body.removeprefix("\ufeff"))).read()
 
 
+def fenced(body: str, info: str) -> list[str]:
+    """The contents of the fences whose first word after the opening marks is `info`, in order."""
+    reader = _Reader(_BREAK.split(body.removeprefix("\ufeff")))
+    reader.read()
+    found = []
+    for first, after in reader.blocks:
+        opening = reader.fences[first]
+        if opening is None or opening[3].split()[:1] != [info]:
+            continue
+        last = reader.fences[after - 1]
+        closed = after - 1 > first and last is not None and _closes(last, opening[2], reader.inside[first])
+        found.append("\n".join(reader.lines[first + 1 : after - closed]))
+    return found
+
+
 class _Reader:
     """One pass over the lines, block by block; `hidden` collects stretches of characters that are not spoken."""
 
@@ -42,6 +57,7 @@ class _Reader:
         self.fences = [_FENCE.fullmatch(line) for line in lines]
         self.inside = _item_columns(lines)
         self.hidden: list[tuple[int, int]] = []
+        self.blocks: list[tuple[int, int]] = []
 
     def read(self) -> list[tuple[int, str]]:
         line, place = 0, 0
@@ -50,6 +66,7 @@ class _Reader:
             after = self.fence_end(line) if place == self.starts[line] else None
             if after is not None:
                 self.hidden.append((place, self.starts[after]))
+                self.blocks.append((line, after))
                 line = after
                 continue
             ends = self.blank if _TAG_BLOCK.match(self.lines[line]) else self.starts_block

@@ -163,6 +163,17 @@ def _signoff(words: Words) -> v.Signoff:
     return v.Signoff(level, area, tuple(metrics), run, evidence, note)
 
 
+def _report(words: Words) -> v.HandReport:
+    _only(words)
+    plain = _plain(words)
+    level = _level(plain) if plain and plain[0].lower() in ("l1", "l2", "l3") else Level.L3
+    if level is not Level.L3:
+        raise WordError(f"only l3 has suites that people run; {level.value} is proved by its runs")
+    if len(plain) != 1:
+        raise WordError("name one suite of l3, and put its report below, in a fence named graft-report")
+    return v.HandReport(plain[0])
+
+
 def _unsign(words: Words) -> v.Unsign:
     _only(words)
     plain = _plain(words)
@@ -269,6 +280,9 @@ TABLE: tuple[Spec, ...] = (
          "/validate l2 gemm-sweep", _validate),
     Spec("signoff", "/signoff l3 <area> metric=value … [run=…] [evidence=<url>] [note=\"…\"]", Role.OWNER, _PULL,
          "Approve an area's L3 numbers for this head commit.", "/signoff l3 recsys ne=0.8012 qps=+1.2%", _signoff),
+    Spec("report", "/report l3 <suite>", Role.OWNER, _PULL,
+         "Give the report of an L3 suite run by hand on this head; it stands below, in a fence `graft-report`.",
+         "/report l3 ranking-model", _report),
     Spec("unsign", "/unsign [l3] [<area>]", Role.OWNER, _PULL,
          "Take a sign-off back.", "/unsign l3 recsys", _unsign),
     Spec("waive", "/waive <test | suite | suite#metric> until=YYYY-MM-DD owner=@x reason=\"…\" plan=\"…\"",

@@ -40,6 +40,13 @@ class Signoff:
 
 
 @dataclass(frozen=True, slots=True)
+class HandReport:
+    """An L3 suite was run by hand; its report stands in the same comment."""
+
+    suite: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unsign:
     """Takes a sign-off back; without an area all that the writer gave."""
 
@@ -149,7 +156,7 @@ class Help:
 
 Arguments = (
     Validate | Signoff | Unsign | Waive | Defer | WontPort | Skip | Pick | Retry | Rebase | Rollback | Explain | Split
-    | Bisect | OkToTest | GpuBudget | Help
+    | Bisect | OkToTest | GpuBudget | HandReport | Help
 )  # fmt: skip
 
 
