@@ -1,19 +1,25 @@
 """Score the search as shared/perf does: `python benchmarks/bisect_score.py [FOLDER] [--seed 2] [--per 20]`.
 
-The folder (default ../shared/perf) holds `gen_bisect.py` and `score_bisect.py`; numpy and scipy are needed.
+The folder (default ../shared/perf) holds `gen_bisect.py` and `score_bisect.py`; numpy and scipy are needed. Below the
+scorer's figures stand the mean runs as multiples of the information floor: log2(n) over what one run can tell.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import math
 import subprocess
 import sys
 import tempfile
+from collections import defaultdict
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 
 def main() -> int:
-    """Make the cases, run the policy on them, print the scorer's figures."""
+    """Make the cases, run the policy on them, print the scorer's figures and the multiples of the floor."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parents[2] / "shared" / "perf")
     parser.add_argument("--seed", type=int, default=2)
@@ -22,12 +28,53 @@ def main() -> int:
     options = parser.parse_args()
     policy = Path(__file__).with_name("bisect_policy.py")
     with tempfile.TemporaryDirectory() as folder:
-        cases = str(Path(folder, "cases.json"))
-        make = [str(options.folder / "gen_bisect.py"), cases, "--seed", str(options.seed), "--per", str(options.per)]
+        cases, figures = Path(folder, "cases.json"), Path(folder, "figures.json")
+        make = [str(options.folder / "gen_bisect.py"), str(cases)]
+        make += ["--seed", str(options.seed), "--per", str(options.per)]
         subprocess.run([sys.executable, *make], check=True)
         only = ["--only", options.only] if options.only else []
-        score = [str(options.folder / "score_bisect.py"), cases, "--max-runs", "300", *only]
-        return subprocess.run([sys.executable, *score, "--", sys.executable, str(policy)], check=False).returncode
+        score = [str(options.folder / "score_bisect.py"), str(cases), "--max-runs", "300", *only]
+        command = [sys.executable, *score, "--json", str(figures), "--", sys.executable, str(policy)]
+        if (status := subprocess.run(command, check=False).returncode) != 0:
+            return status
+        _tell(json.loads(cases.read_text()), json.loads(figures.read_text()))
+    return 0
+
+
+def floor(n: int, false_fail: float, false_pass: float) -> float:
+    """The fewest runs, on average, that can tell `n` commits apart with these flake rates (0..1, sum below 1)."""
+    return math.log2(n) / bits(false_fail, false_pass)
+
+
+@lru_cache(maxsize=256)
+def bits(false_fail: float, false_pass: float) -> float:
+    """The most that one run can tell: the capacity of a channel that lies with these rates, in bits."""
+    best = 0.0
+    for step in range(1, 1000):
+        bad = step / 1000
+        fails = bad * (1 - false_pass) + (1 - bad) * false_fail
+        best = max(best, _entropy(fails) - bad * _entropy(false_pass) - (1 - bad) * _entropy(false_fail))
+    return best
+
+
+def _entropy(p: float) -> float:
+    return 0.0 if p <= 0 or p >= 1 else -(p * math.log2(p) + (1 - p) * math.log2(1 - p))
+
+
+def _tell(cases: list[dict[str, Any]], figures: dict[str, dict[str, float]]) -> None:
+    floors: dict[str, list[float]] = defaultdict(list)
+    for case in cases:
+        if case["mode"] == "passfail" and case["culprit"] and case["cls"] in figures:
+            floors[case["cls"]].append(floor(case["n"], case["fp"], case["fn"]))
+    groups = {"flaky, rates told": "/told", "flaky, rates unknown or wrong": "/untold /wrong", "bundles": "bundle/"}
+    print("\nruns as multiples of the information floor")
+    for name, words in groups.items():
+        chosen = [cls for cls in floors if any(word in cls for word in words.split()) and "clean" not in cls]
+        runs = sum(figures[cls]["runs"] * len(floors[cls]) for cls in chosen)
+        if chosen:
+            print(f"{name:32s} {runs / sum(sum(floors[cls]) for cls in chosen):.2f}")
+    for cls, mine in floors.items():
+        print(f"{cls:32s} {figures[cls]['runs'] * len(mine) / sum(mine):.2f}")
 
 
 if __name__ == "__main__":

@@ -12,9 +12,9 @@ from bot.core.bisect.values import Rates, Run, Search, Seen
 # rates that are thought possible before anything is seen, and how likely each is
 _RATES = (0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 _WEIGHTS = (0.20, 0.06, 0.07, 0.10, 0.10, 0.11, 0.12, 0.14, 0.10)
-_ANY, _ALIKE, _ONE_SIDED = 0.4, 0.35, 0.25
+_ANY, _ALIKE, _ONE_SIDED = 0.25, 0.5, 0.25
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
-_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.9, 0.15
+_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.95, 0.15
 NONE_SHARE, OLDER_SHARE = 0.15, 0.01
 SUSPECTED = 0.75  # how much of the belief follows the suspects; the rest is spread evenly, since they may mislead
 
@@ -45,15 +45,17 @@ class Belief:
         before_f, before_p = [0, *accumulate(fails)], [0, *accumulate(passes)]
         all_f, all_p = before_f[-1], before_p[-1]
         prior, trust = prior_shares(search), _trust(search)
-        shares, self.false_fail, self.true_fail = [], [], []
+        shares, hinted, self.false_fail, self.true_fail = [], [], [], []
         for c in range(self.n + 2):
             ff, tp = before_f[min(c, self.n + 1)], before_p[min(c, self.n + 1)]
-            told, lie, catch = _given(search.hint, trust, ff, tp, all_f - ff, all_p - tp)
+            told, by_hint, lie, catch = _given(search.hint, trust, ff, tp, all_f - ff, all_p - tp)
             shares.append(prior[c] * told)
+            hinted.append(prior[c] * by_hint)
             self.false_fail.append(lie)
             self.true_fail.append(catch)
         total = math.fsum(shares)
         self.shares = [share / total for share in shares]
+        self.known = math.fsum(hinted) / total  # how far the rates are believed to be those of the hint
 
     def information(self) -> list[float]:
         """Bits that one run at each position is expected to tell of who did it."""
@@ -82,8 +84,8 @@ def information(shares: Sequence[float], false_fail: Sequence[float], true_fail:
 
 def _given(
     hint: Rates | None, trust: float, good_f: int, good_p: int, bad_f: int, bad_p: int
-) -> tuple[float, float, float]:
-    """(P(runs | hypothesis), expected P(fail | good), expected P(fail | bad)).
+) -> tuple[float, float, float, float]:
+    """(P(runs | hypothesis), its part by the hint, expected P(fail | good), expected P(fail | bad)).
 
     A test is noise in both directions alike, or fails at random where it should pass and never the other way round, or
     either rate is anything.
@@ -94,6 +96,7 @@ def _given(
     told = _ANY * good * bad + _ALIKE * alike + _ONE_SIDED * good * sure
     lie = _ANY * more_good * bad + more_alike + _ONE_SIDED * more_good * sure
     miss = _ANY * good * _evidence(bad_p + 1, bad_f) + more_alike + _ONE_SIDED * good * sure * _SURE
+    hinted = 0.0
     if hint is not None:
         good, bad = _known(hint.false_fail, good_f, good_p), _known(hint.false_pass, bad_p, bad_f)
         hinted = trust * good * bad
@@ -101,7 +104,7 @@ def _given(
         told += hinted
         lie += hinted * min(max(hint.false_fail, _SURE), 0.5)
         miss += hinted * min(max(hint.false_pass, _SURE), 0.5)
-    return told, lie / told, 1 - miss / told
+    return told, hinted, lie / told, 1 - miss / told
 
 
 def _trust(search: Search) -> float:

@@ -11,7 +11,8 @@ from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, No
 
 # of the doubt that is left to an answer, by the sum of both rates as believed: runs that seem never to lie may have
 # been lucky so far, and where they lie much the rates are known worst
-_DOUBT = ((0.0, 0.5), (0.12, 0.5), (0.16, 1.2), (0.24, 1.2), (0.5, 0.3))
+_DOUBT = ((0.0, 0.5), (0.12, 0.5), (0.16, 2.0), (0.26, 1.6), (0.4, 0.7), (0.5, 0.3))
+_KNOWN = 1.8  # of the doubt, where the rates were told and the runs bear them out
 
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
@@ -24,7 +25,8 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
     belief = Belief(search, runs)
     found = groups(belief.shares, dead, search.n)
     best = max(found, key=lambda group: group.share)
-    enough = _enough(search.confidence, belief.rates())
+    known = 0.0 if search.suspects is not None else belief.known  # suspects may mislead: no doubt is given away
+    enough = _enough(search.confidence, belief.rates(), known)
     if belief.shares[search.n + 1] >= enough:
         return NoCulprit(belief.shares[search.n + 1])
     if belief.shares[0] >= enough:
@@ -41,15 +43,15 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
     return Ask(_most_telling(search, belief, dead, alive, min(search.parallel, left)), "the run that tells most")
 
 
-def _enough(confidence: float, rates: Rates) -> float:
-    """The belief that an answer needs."""
+def _enough(confidence: float, rates: Rates, known: float) -> float:
+    """The belief that an answer needs; `known` is how far the rates are those of a hint that the runs bear out."""
     noise = rates.false_fail + rates.false_pass
     factor = _DOUBT[-1][1]
     for (low, at_low), (high, at_high) in pairwise(_DOUBT):
         if noise <= high:
             factor = at_low + (at_high - at_low) * (noise - low) / (high - low)
             break
-    return 1 - (1 - confidence) * factor
+    return 1 - (1 - confidence) * (factor + (max(factor, _KNOWN) - factor) * known)
 
 
 def _dead(run: Run, search: Search) -> bool:
