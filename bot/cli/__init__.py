@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "plan": ("bot.cli.plan", "Say which upstream commits are safe, which belong together, and why."),
     "replay": ("bot.cli.replay", "Hold the planner against what a fork's maintainers really did."),
     "run": ("bot.cli.run", "Run a level on this checkout, exactly as a runner does."),
+    "bisect": ("bot.cli.bisect", "Find the commit that broke a test or moved a metric, on this machine."),
     "judge": ("bot.cli.judge", "Judge one job's reports against what it had to run."),
     "signature": ("bot.cli.signature", "Normalise failure texts to signatures and classes."),
     "ledger": ("bot.cli.ledger", "Show, verify or rebuild what became of each upstream commit."),

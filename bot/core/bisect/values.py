@@ -87,6 +87,7 @@ class Missing(StrEnum):
     GOOD_END_BUILDS = "the good end does not build"
     BAD_END_BUILDS = "the bad end does not build"
     RUNS = "more runs: the budget ended before the belief was strong enough"
+    TIME = "more time: the search was given up before the belief was strong enough"
     SIGNAL = "a clearer signal: the step is too small for the noise"
 
 
