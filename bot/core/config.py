@@ -12,8 +12,9 @@ from bot.core.config_problems import ConfigError, Problem, cross_checks, dotted,
 from bot.core.strict_yaml import YamlError, load_yaml
 from bot.core.types import Level, Mode
 
-__all__ = ["Config", "ConfigError", "Problem", "load"]
+__all__ = ["ACTIONS", "Config", "ConfigError", "Problem", "load"]
 
+ACTIONS = "github-actions:"  # before a workflow's name, in place of a label: no runner may have it
 _DURATION = re.compile(r"(\d+(?:\.\d+)?)\s*([smhd])")
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
@@ -167,6 +168,20 @@ class Lab(Model):
     unanswered: Duration = timedelta(minutes=10)
 
 
+class Second(Model):
+    """Where a suite is proved once more: by runners with other labels, by a workflow of GitHub Actions (on `ref`, by
+    default the fork's main branch), or by another harness with its own command. Both have to pass.
+    """
+
+    runner: tuple[str, ...] = ()
+    workflow: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_.-]+\.ya?ml$")
+    ref: str | None = None
+    harness: Harness | None = None
+    run: tuple[str, ...] = ()
+    env: dict[str, str] = {}
+    canary: str | None = None
+
+
 class Suite(Model):
     """A named set of tests or measurements of one level, with one harness and one owner area."""
 
@@ -186,6 +201,27 @@ class Suite(Model):
     manual: bool = False
     budget: Budgets = Budgets()
     lab: Lab | None = None
+    second: Second | None = None
+
+    def once(self) -> Suite:
+        """The suite as it runs where it is proved first."""
+        return self.model_copy(update={"second": None})
+
+    def again(self) -> Suite | None:
+        """The suite as it runs where it is proved a second time; None where it is not."""
+        other = self.second
+        if other is None:
+            return None
+        change: dict[str, Any] = {"second": None, "env": {**self.env, **other.env}}
+        if other.harness is not None:
+            change |= {"harness": other.harness, "run": other.run, "canary": other.canary}
+        elif other.canary is not None:
+            change["canary"] = other.canary
+        if other.workflow is not None:
+            change["runner"] = (f"{ACTIONS}{other.workflow}",)
+        elif other.runner:
+            change["runner"] = other.runner
+        return self.model_copy(update=change)
 
 
 class Validation(Model):

@@ -18,7 +18,7 @@ from bot.core.strict_yaml import Document, Path
 from bot.core.types import Level
 
 if TYPE_CHECKING:
-    from bot.core.config import Config, Suite
+    from bot.core.config import Config, Second, Suite
 
 _AREA = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _OWNER = re.compile(r"@?[A-Za-z0-9][A-Za-z0-9-]{0,38}(/[A-Za-z0-9._-]{1,100})?")
@@ -244,7 +244,7 @@ def _suites(config: Config) -> Iterator[Found]:
                 yield path, f"{suite.suite} is run by hand and nobody signs for it", "name its area"
             if level is not Level.L3 and not suite.runner:
                 yield (*path, "runner"), "no runner has an empty label", "name a label, as in [gpu]"
-            yield from (((*path, *below), text, hint) for below, text, hint in _lab(suite))
+            yield from (((*path, *below), text, hint) for below, text, hint in (*_lab(suite), *_second(suite)))
 
 
 def _other_ci(config: Config) -> Iterator[Found]:
@@ -286,6 +286,44 @@ def _lab(suite: Suite) -> Iterator[Found]:
     for name in ("poll", "unanswered"):
         if getattr(lab, name) <= timedelta(0):
             yield ("lab", name), "is no time at all", "write it as in 15s"
+
+
+def _second(suite: Suite) -> Iterator[Found]:
+    """What a suite says of where it is proved once more; paths below the suite."""
+    yield from _labels(("runner",), suite.runner)
+    other, here = suite.second, ("second",)
+    if other is None:
+        return
+    yield from _labels((*here, "runner"), other.runner)
+    if suite.manual or suite.harness == "http":
+        yield here, "only what runs on runners is proved a second time", "drop it, or let a suite of its own do it"
+    if not (other.runner or other.workflow or other.harness):
+        yield here, "nothing says where or how", "name runner labels, a workflow or a harness"
+    if other.runner and set(other.runner) == set(suite.runner) and not other.harness:
+        yield (*here, "runner"), "is the pool that proves it already", "name other labels"
+    yield from ((("second", *below), text, hint) for below, text, hint in _second_way(other))
+
+
+def _second_way(other: Second) -> Iterator[Found]:
+    """How it is proved a second time; paths below `second`."""
+    if other.runner and other.workflow:
+        yield (), "runner and workflow are two capacities", "name one of them"
+    if other.workflow and (other.harness or other.run or other.env):
+        yield (), f"{other.workflow} says itself what it runs", "drop harness, run and env"
+    if other.ref and not other.workflow:
+        yield ("ref",), "only a workflow is started on a ref", "drop it"
+    if other.harness == "http":
+        yield ("harness",), "a lab is named by a suite", "give it a suite of its own"
+    elif other.harness and not other.run and other.harness != "kernels":
+        yield ("run",), f"is missing: {other.harness} runs nothing by itself", "write its command"
+    if other.run and not other.harness:
+        yield ("run",), "no harness says how its results are read", "name the harness"
+
+
+def _labels(path: Path, labels: Iterable[str]) -> Iterator[Found]:
+    for at, label in enumerate(labels):
+        if ":" in label:
+            yield (*path, at), f"the label {label!r} holds a colon", "no runner can have it: name another"
 
 
 def _owners(config: Config) -> Iterator[Found]:

@@ -71,6 +71,7 @@ class Outcome(StrEnum):
     TIMED_OUT = "timed_out"
     CANCELLED = "cancelled"
     WAIVED = "waived"
+    DISAGREED = "disagreed"
 
 
 class Mode(StrEnum):

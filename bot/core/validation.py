@@ -226,6 +226,7 @@ class Report(Value):
 # what decides first; WAIVED and PASSED are last since both let a level through
 _ORDER = (
     Outcome.FAILED,
+    Outcome.DISAGREED,
     Outcome.OMITTED,
     Outcome.TIMED_OUT,
     Outcome.INFRA,

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.config import Config, ConfigError, load
+from bot.core.config import ACTIONS, Config, ConfigError, Suite, load
 from bot.core.strict_yaml import MAX_BYTES, YamlError, load_yaml
 from bot.core.types import Level, Mode
 
@@ -94,13 +94,132 @@ WRONG: list[tuple[str, str, int, str, str]] = [
     ("harness: bench", "harness: bensh", 21, "validation.l2[0].harness", "did you mean bench?"),
     ("harness: kernels, ", "harness: kernels, manual: true, ", 19, "validation.l1[1].manual", "only L3"),
     ("harness: kernels, ", "harness: http, ", 19, "validation.l1[1].harness", "needs a lab"),
-    ("harness: kernels, ", "harness: kernels, lab: {url: https://lab.example}, ", 19, "validation.l1[1].lab", "a lab runs nothing for harness kernels"),
-    ("harness: kernels, ", "harness: http, lab: {url: http://lab.example}, ", 19, "validation.l1[1].lab.url", "can be read on the way"),
-    ("harness: kernels, ", "harness: http, lab: {url: 'https://me:x@lab.example'}, ", 19, "validation.l1[1].lab.url", "is no lab's address"),
-    ("harness: kernels, ", "harness: http, lab: {url: 'https://[x'}, ", 19, "validation.l1[1].lab.url", "is no lab's address"),
-    ("harness: kernels, ", "harness: http, lab: {url: https://lab.example, pol: 3s}, ", 19, "validation.l1[1].lab.pol", "did you mean poll?"),
-    ("harness: kernels, ", "harness: http, lab: {url: https://lab.example, poll: 0s}, ", 19, "validation.l1[1].lab.poll", "no time at all"),
-    ("harness: kernels, ", "harness: http, build: [make], lab: {url: https://lab.example}, ", 19, "validation.l1[1].build", "builds what it runs itself"),
+    (
+        "harness: kernels, ",
+        "harness: kernels, lab: {url: https://lab.example}, ",
+        19,
+        "validation.l1[1].lab",
+        "a lab runs nothing for harness kernels",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: http, lab: {url: http://lab.example}, ",
+        19,
+        "validation.l1[1].lab.url",
+        "can be read on the way",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: http, lab: {url: 'https://me:x@lab.example'}, ",
+        19,
+        "validation.l1[1].lab.url",
+        "is no lab's address",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: http, lab: {url: 'https://[x'}, ",
+        19,
+        "validation.l1[1].lab.url",
+        "is no lab's address",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: http, lab: {url: https://lab.example, pol: 3s}, ",
+        19,
+        "validation.l1[1].lab.pol",
+        "did you mean poll?",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: http, lab: {url: https://lab.example, poll: 0s}, ",
+        19,
+        "validation.l1[1].lab.poll",
+        "no time at all",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: http, build: [make], lab: {url: https://lab.example}, ",
+        19,
+        "validation.l1[1].build",
+        "builds what it runs itself",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {}, ",
+        19,
+        "validation.l1[1].second",
+        "nothing says where or how",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {runner: [default]}, ",
+        19,
+        "validation.l1[1].second.runner",
+        "the pool that proves it already",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {runner: [a], workflow: a.yml}, ",
+        19,
+        "validation.l1[1].second",
+        "two capacities",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {workflow: ../a.yml}, ",
+        19,
+        "validation.l1[1].second.workflow",
+        "pattern",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {workflow: a.yml, run: [x]}, ",
+        19,
+        "validation.l1[1].second",
+        "says itself what it runs",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {runner: [a], ref: main}, ",
+        19,
+        "validation.l1[1].second.ref",
+        "only a workflow",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {harness: lit}, ",
+        19,
+        "validation.l1[1].second.run",
+        "runs nothing by itself",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {runner: [a], run: [x]}, ",
+        19,
+        "validation.l1[1].second.run",
+        "no harness says",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {harness: http}, ",
+        19,
+        "validation.l1[1].second.harness",
+        "suite of its own",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, second: {runer: [a]}, ",
+        19,
+        "validation.l1[1].second.runer",
+        "did you mean runner?",
+    ),
+    (
+        "harness: kernels, ",
+        "harness: kernels, runner: ['github-actions:a.yml'], ",
+        19,
+        "validation.l1[1].runner[0]",
+        "holds a colon",
+    ),
     ("suite: ranking-model, area: recsys", "suite: ranking-model", 24, "validation.l3[0]", "nobody signs"),
     ("runner: [gpu],", "runner: [],", 21, "validation.l2[0].runner", "label"),
     ("[area], self", "[tlxx], self", 25, "gate.require_signoff_from[0]", "did you mean tlx?"),
@@ -133,6 +252,27 @@ def test_each_fault_is_named(old: str, new: str, line: int, path: str, says: str
     assert hits, caught.value.problems
     assert (hits[0].line, says in str(hits[0])) == (line, True), hits[0]
     assert str(hits[0]).startswith(f"line {line}: {path}: ")
+
+
+def test_a_suite_as_it_runs_a_second_time() -> None:
+    def again(second: str) -> Suite:
+        text = GOOD.replace(
+            "harness: kernels, ", f"harness: kernels, env: {{A: '1'}}, canary: c, second: {{{second}}}, "
+        )
+        suite = load(text).validation.l1[1]
+        assert suite.once().second is None
+        assert suite.once() == suite.model_copy(update={"second": None})
+        found = suite.again()
+        assert found is not None and found.second is None
+        return found
+
+    pool = again("runner: [mi350], env: {B: '2'}")
+    assert (pool.runner, pool.harness, pool.env, pool.canary) == (("mi350",), "kernels", {"A": "1", "B": "2"}, "c")
+    flow = again("workflow: gpu.yml, ref: ci")
+    assert flow.runner == (f"{ACTIONS}gpu.yml",)
+    other = again("harness: lit, run: [lit, tests]")
+    assert (other.harness, other.run, other.runner, other.canary) == ("lit", ("lit", "tests"), ("default",), None)
+    assert load(GOOD).validation.l1[1].again() is None
 
 
 def test_all_faults_are_told_at_once_in_order() -> None:

@@ -13,7 +13,7 @@ from bot.core.waivers import Failure, JudgedWaiver, WaiverState
 
 _WORST = (
     Outcome.PASSED, Outcome.WAIVED, Outcome.CANCELLED, Outcome.NOT_RUN, Outcome.INFRA, Outcome.TIMED_OUT,
-    Outcome.OMITTED, Outcome.FAILED,
+    Outcome.OMITTED, Outcome.DISAGREED, Outcome.FAILED,
 )  # fmt: skip
 _AGAIN = frozenset({Outcome.CANCELLED, Outcome.NOT_RUN, Outcome.INFRA, Outcome.TIMED_OUT})
 
