@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -14,8 +15,14 @@ from bot.sandbox.world import World
 UNVERIFIED = {"verified": False, "reason": "unsigned", "signature": None, "payload": None, "verified_at": None}
 
 
-def _person(signature: Signature) -> dict[str, str]:
-    return {"name": signature.name, "email": signature.email, "date": signature.date}
+def person(signature: Signature) -> dict[str, str]:
+    """Who and when, as commits and tags carry it."""
+    return {"name": signature.name, "email": signature.email, "date": _utc(signature.date)}
+
+
+def _utc(date: str) -> str:
+    """The API tells a commit's times in UTC; git's own words for that differ by version (+00:00, Z)."""
+    return f"{datetime.fromisoformat(date).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def commit(world: World, repo: Repository, data: CommitData, files: list[FileDiff] | None = None) -> dict[str, Any]:
@@ -29,8 +36,8 @@ def commit(world: World, repo: Repository, data: CommitData, files: list[FileDif
         "html_url": f"{html}/{data.sha}",
         "comments_url": f"{own}/comments",
         "commit": {
-            "author": _person(data.author),
-            "committer": _person(data.committer),
+            "author": person(data.author),
+            "committer": person(data.committer),
             "message": data.message,
             "tree": {"sha": data.tree, "url": repository_api(world, repo, "git/trees", data.tree)},
             "url": repository_api(world, repo, "git/commits", data.sha),
@@ -81,8 +88,8 @@ def git_commit(world: World, repo: Repository, data: CommitData) -> dict[str, An
         "node_id": f"C_{data.sha}",
         "url": repository_api(world, repo, "git/commits", data.sha),
         "html_url": f"{html}/{data.sha}",
-        "author": _person(data.author),
-        "committer": _person(data.committer),
+        "author": person(data.author),
+        "committer": person(data.committer),
         "tree": {"sha": data.tree, "url": repository_api(world, repo, "git/trees", data.tree)},
         "message": data.message,
         "parents": [
@@ -99,7 +106,7 @@ def simple_commit(data: CommitData) -> dict[str, Any]:
         "id": data.sha,
         "tree_id": data.tree,
         "message": data.message,
-        "timestamp": data.committer.date,
+        "timestamp": _utc(data.committer.date),
         "author": {"name": data.author.name, "email": data.author.email},
         "committer": {"name": data.committer.name, "email": data.committer.email},
     }

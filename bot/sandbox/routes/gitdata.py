@@ -233,7 +233,7 @@ def create_tag(call: Call) -> Any:
             "sha": sha,
             "url": repository_api(call.world, call.repo, "git/tags", sha),
             "message": body["message"],
-            "tagger": {"name": tagger.name, "email": tagger.email, "date": tagger.date},
+            "tagger": render.person(tagger),
             "object": {"sha": body["object"], "type": body["type"], "url": target},
         },
         201,
