@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import IntEnum
 
 from bot.core.batches import key_of
 from bot.core.config import RiskRule
@@ -17,6 +18,7 @@ class Groups:
 
     def __init__(self) -> None:
         self._parent: dict[str, str] = {}
+        self._sizes: dict[str, int] = {}
         self._order: dict[str, int] = {}
 
     def __contains__(self, name: str) -> bool:
@@ -26,6 +28,7 @@ class Groups:
         """A group of its own for `name`, if it is in none."""
         if name not in self._parent:
             self._parent[name] = name
+            self._sizes[name] = 1
             self._order[name] = len(self._order)
 
     def find(self, name: str) -> str:
@@ -42,8 +45,13 @@ class Groups:
         roots = {self.find(name) for name in names}
         if roots:
             first = min(roots, key=self._order.__getitem__)
+            self._sizes[first] = sum(self._sizes[root] for root in roots)
             for root in roots:
                 self._parent[root] = first
+
+    def size(self, name: str) -> int:
+        """How many are in the group of `name`."""
+        return self._sizes[self.find(name)]
 
     def members(self) -> list[list[str]]:
         """The groups in the order of their first members, each in the order of adding."""
@@ -51,6 +59,32 @@ class Groups:
         for name in self._parent:
             found.setdefault(self.find(name), []).append(name)
         return list(found.values())
+
+
+LONGEST = 25
+"""Links: as long as a chain grows by joining others. Beyond, it waits for them instead, link for link."""
+
+
+class Tie(IntEnum):
+    """How closely a commit belongs to one before it that it stands on."""
+
+    NEAR = 1
+    LEANS = 2
+    REPLACES = 3
+    FAMILY = 4
+
+
+def gather(groups: Groups, name: str, mates: Mapping[str, Tie], order: Mapping[str, int]) -> None:
+    """Put `name` into the group of those that it belongs to, and join these groups, the closest first.
+
+    Of equally close ones the latest comes first. Groups stay apart where together they were longer than LONGEST, but
+    for families: a person can't land hundreds in a row, and what merely waits needs no place in the row.
+    """
+    groups.add(name)
+    for mate in sorted(mates, key=lambda mate: (-mates[mate], -order.get(mate, -1))):
+        apart = groups.find(mate) != groups.find(name)
+        if apart and (mates[mate] is Tie.FAMILY or groups.size(mate) + groups.size(name) <= LONGEST):
+            groups.join([name, mate])
 
 
 @dataclass

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from bot.core.footprint import FileFootprint, Footprint, Hunk
 
@@ -41,6 +42,13 @@ class _File:
         first = max(start - around, 0)
         return {*self.lines[first : end + around], *self.gaps[start - min(around - 1, start) : end + around]}
 
+    def replaced(self, hunk: Hunk) -> set[int]:
+        """The owners of the lines that a hunk takes away, and of the gaps between them."""
+        start = hunk.old_start - 1
+        end = start + hunk.old_lines
+        self.grow(end)
+        return {*self.lines[start:end], *self.gaps[start + 1 : end]}
+
     def write(self, hunk: Hunk, owner: int) -> None:
         start = hunk.old_start - 1
         end = start + hunk.old_lines
@@ -53,16 +61,25 @@ class _File:
             self.gaps[start : end + 1] = [taken]
 
 
+class Owners(NamedTuple):
+    """Whose lines a commit touches, comes near to, and (of those that it touches) replaces."""
+
+    touches: frozenset[int]
+    near: frozenset[int]
+    replaces: frozenset[int]
+
+
 class Lineage:
     """The owners of all lines of all files that the commits so far have touched; owners are the caller's numbers."""
 
     def __init__(self) -> None:
         self._files: dict[str, _File] = {}
 
-    def add(self, footprint: Footprint, owner: int) -> tuple[frozenset[int], frozenset[int]]:
-        """Take in the next commit as `owner`; gives the owners of what it stands on, and of what is NEAR."""
+    def add(self, footprint: Footprint, owner: int) -> Owners:
+        """Take in the next commit as `owner`; gives the owners of what it stands on, is NEAR, and replaces."""
         below: set[int] = set()
         near: set[int] = set()
+        replaced: set[int] = set()
         moves: dict[str, _File | None] = {}
         for change in footprint.files:
             old_path = change.old_path or change.path
@@ -70,6 +87,7 @@ class Lineage:
             below.update(self._under(change, file))
             for hunk in change.hunks if change.status != "D" else ():
                 near |= file.under(hunk, NEAR)
+                replaced |= file.replaced(hunk)
             if change.status == "A" and change.path in self._files:
                 below |= self._files[change.path].touched
             self._write(change, file, owner)
@@ -80,7 +98,8 @@ class Lineage:
                     moves.setdefault(old_path, _gone(owner))
                 moves[change.path] = file
         self._files |= {path: file for path, file in moves.items() if file is not None}
-        return frozenset(below - {BASE, owner}), frozenset(near - {BASE, owner})
+        nobody = {BASE, owner}
+        return Owners(frozenset(below - nobody), frozenset(near - nobody), frozenset(replaced - nobody))
 
     def _under(self, change: FileFootprint, file: _File) -> Iterable[int]:
         below = {file.whole}
@@ -109,10 +128,11 @@ def _gone(owner: int) -> _File:
 
 @dataclass(frozen=True, slots=True)
 class Below:
-    """Earlier commits by what a commit has to do with their text: it touches their lines, or comes near them."""
+    """Earlier commits by what a commit has to do with their text: it touches, comes near, or replaces their lines."""
 
     touches: frozenset[str] = frozenset()
     near: frozenset[str] = frozenset()
+    replaces: frozenset[str] = frozenset()
 
 
 def textual(footprints: Iterable[Footprint]) -> dict[str, Below]:
@@ -122,6 +142,6 @@ def textual(footprints: Iterable[Footprint]) -> dict[str, Below]:
     below: dict[str, Below] = {}
     for index, footprint in enumerate(footprints):
         names.append(footprint.sha)
-        touches, near = lineage.add(footprint, index)
-        below[footprint.sha] = Below(frozenset(names[o] for o in touches), frozenset(names[o] for o in near))
+        owners = lineage.add(footprint, index)
+        below[footprint.sha] = Below(*(frozenset(names[owner] for owner in kind) for kind in owners))
     return below

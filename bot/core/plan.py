@@ -7,13 +7,13 @@ the rest is safe to land before all of these, and goes into bundles.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from bot.core import risk
 from bot.core.bundles import cut
-from bot.core.chains import Groups, Unlanded, chain_of, rules_met
+from bot.core.chains import Groups, Tie, Unlanded, chain_of, gather, rules_met
 from bot.core.config import Config, Ingest, RiskRule
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint
@@ -83,6 +83,14 @@ _NEAR = 0.06
 """What is near those that stay out weighs this: shown, never summed up."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """Why a commit needs one before it ({} stands for that), and how closely they belong together."""
+
+    why: str
+    tie: Tie
+
+
 class _Place(Enum):
     BUNDLE = "bundle"
     CHAIN = "chain"
@@ -145,14 +153,17 @@ class _Planner:
         reasons = self._reasons(candidate, needs)
         verdict = _verdict(reasons, candidate.trial)
         out = [need for need in needs if self.place.get(need) is not _Place.BUNDLE]
-        mates = [need for need in out if self.place.get(need) is _Place.CHAIN]
+        mates = {need: needs[need].tie for need in out if self.place.get(need) is _Place.CHAIN}
         moved = self.around.moved.get(sha)
         if moved is not None:
-            mates += [mate for mate in moved[1] if self.place.get(mate) is _Place.CHAIN]
+            late = [mate for mate in moved[1] if self.place.get(mate) is _Place.CHAIN]
+            mates = {**dict.fromkeys(late, Tie.LEANS), **mates}
+            self.needs[sha] |= frozenset(late)
         series = self._series(sha)
         lane = any(reason.kind is ReasonKind.TOOLCHAIN for reason in reasons)
         if lane:
-            self._chain(candidate, _Place.LANE, [n for n in out if self.place.get(n) is _Place.LANE], reasons)
+            lanes = (need for need in out if self.place.get(need) is _Place.LANE)
+            self._chain(candidate, _Place.LANE, dict.fromkeys(lanes, Tie.FAMILY), reasons)
         elif mates or series or moved is not None or self._barred(candidate, verdict, out):
             self._chain(candidate, _Place.CHAIN, mates, reasons)
         elif out:
@@ -204,23 +215,25 @@ class _Planner:
             return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, "changes nothing"),)
         return Verdict.EMPTY, (Reason(ReasonKind.ALREADY_THERE, "the fork holds this change already"),)
 
-    def _needs(self, candidate: Candidate) -> dict[str, str]:
+    def _needs(self, candidate: Candidate) -> dict[str, _Need]:
         """The commits not in the fork that this one stands on, each with why."""
         sha = candidate.commit.sha
-        needs: dict[str, str] = {}
+        needs: dict[str, _Need] = {}
         for below in candidate.below.touches:
             if self._is_out(below) and not self._free_of(candidate, below):
-                needs[below] = "touches lines that {} wrote"
+                tie = Tie.REPLACES if below in candidate.below.replaces else Tie.LEANS
+                needs[below] = _Need("touches lines that {} wrote", tie)
         for origin, why in self.bundled.under(candidate.footprint, self.around.divergence.words):
-            needs.setdefault(origin, why)
+            needs.setdefault(origin, _Need(why, Tie.LEANS))
         for origin, why in self.out.under(candidate.footprint, self.known):
-            needs.setdefault(origin, why)
+            needs.setdefault(origin, _Need(why, Tie.LEANS))
         for origin, name in self.out.shared(candidate.footprint):
             if origin in candidate.below.near and not self._free_of(candidate, origin):
-                needs.setdefault(origin, f"changes {name} near where {{}} does")
+                needs.setdefault(origin, _Need(f"changes {name} near where {{}} does", Tie.NEAR))
         for mate in sorted(self._family(sha)):
             if self.order[mate] < self.order[sha] and self._is_out(mate):
-                needs.setdefault(mate, "takes back, or brings in again, {}")
+                why = needs[mate].why if mate in needs else "takes back, or brings in again, {}"
+                needs[mate] = _Need(why, Tie.FAMILY)
         known = {need: why for need, why in needs.items() if need != sha}
         return dict(sorted(known.items(), key=lambda item: self.order.get(item[0], -1)))
 
@@ -232,7 +245,7 @@ class _Planner:
     def _is_out(self, sha: str) -> bool:
         return sha in self.around.absent or self.place.get(sha, _Place.SETTLED) is not _Place.SETTLED
 
-    def _reasons(self, candidate: Candidate, needs: Mapping[str, str]) -> tuple[Reason, ...]:
+    def _reasons(self, candidate: Candidate, needs: Mapping[str, _Need]) -> tuple[Reason, ...]:
         sha = candidate.commit.sha
         out = [need for need in needs if self.place.get(need) is not _Place.BUNDLE]
         found = risk.assess(
@@ -245,7 +258,7 @@ class _Planner:
             upstream_words=self.around.upstream_words,
         )
         extra = [
-            Reason(ReasonKind.CORRELATED, f"{_told(needs[need], need)}; the fork lacks that", (need,), _OUT)
+            Reason(ReasonKind.CORRELATED, f"{_told(needs[need].why, need)}; the fork lacks that", (need,), _OUT)
             for need in out
         ]
         extra += self._near(candidate, needs)
@@ -274,7 +287,7 @@ class _Planner:
         left -= {_folder(file.path) for file in footprint.files}
         return tuple(path for folder in sorted(left - {""}) for path in self.own_files.get(folder, ()))
 
-    def _near(self, candidate: Candidate, needs: Mapping[str, str]) -> Iterator[Reason]:
+    def _near(self, candidate: Candidate, needs: Collection[str]) -> Iterator[Reason]:
         """What brings a commit near one that stays out, though it stands without it: one reason of each kind."""
         shared = {
             name: origin
@@ -331,11 +344,11 @@ class _Planner:
     def _series(self, sha: str) -> bool:
         return len(self._family(sha)) > 1
 
-    def _chain(self, candidate: Candidate, place: _Place, mates: Iterable[str], reasons: tuple[Reason, ...]) -> None:
-        sha = candidate.commit.sha
+    def _chain(
+        self, candidate: Candidate, place: _Place, mates: Mapping[str, Tie], reasons: tuple[Reason, ...]
+    ) -> None:
         self._put(candidate, place, _barred(_verdict(reasons, candidate.trial)), reasons)
-        self.groups.add(sha)
-        self.groups.join([sha, *mates])
+        gather(self.groups, candidate.commit.sha, mates, self.order)
         self._stays(candidate.footprint)
 
     def _put(self, candidate: Candidate, place: _Place, verdict: Verdict, reasons: tuple[Reason, ...]) -> None:

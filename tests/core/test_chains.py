@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.core.chains import Groups, chain_of, global_name, rules_met, telling
+from bot.core.chains import LONGEST, Groups, Tie, chain_of, gather, global_name, rules_met, telling
 from bot.core.config import RiskRule
 from bot.core.footprint import Footprint
 from bot.core.markers import unread_markers
@@ -21,6 +21,33 @@ def test_groups_join_and_keep_the_order_in_which_they_began() -> None:
     assert groups.find("e") == "b"
     assert "e" in groups
     assert "f" not in groups
+
+
+@pytest.mark.parametrize(
+    ("sizes", "mates", "lengths"),
+    [
+        ((3, 2), {"0.0": Tie.LEANS, "1.0": Tie.NEAR}, [6]),
+        ((LONGEST - 1, 2), {"0.0": Tie.LEANS, "1.1": Tie.LEANS}, [LONGEST - 1, 3]),
+        ((LONGEST - 1, 2), {"0.0": Tie.REPLACES, "1.1": Tie.LEANS}, [LONGEST, 2]),
+        ((LONGEST, 2), {"0.0": Tie.REPLACES, "1.1": Tie.NEAR}, [LONGEST, 3]),
+        ((LONGEST, 2), {"0.0": Tie.REPLACES}, [LONGEST, 2, 1]),
+        ((LONGEST, 2), {"0.0": Tie.FAMILY, "1.1": Tie.FAMILY}, [LONGEST + 3]),
+    ],
+)
+def test_a_commit_goes_where_it_belongs_most_and_chains_stay_of_a_size_that_can_be_landed(
+    sizes: tuple[int, ...], mates: dict[str, Tie], lengths: list[int]
+) -> None:
+    groups = Groups()
+    order: dict[str, int] = {}
+    for place, size in enumerate(sizes):
+        names = [f"{place}.{link}" for link in range(size)]
+        for name in names:
+            groups.add(name)
+            order[name] = len(order)
+        groups.join(names)
+    gather(groups, "new", mates, order)
+    assert [len(group) for group in groups.members()] == lengths
+    assert groups.size("new") == next(len(group) for group in groups.members() if "new" in group)
 
 
 @pytest.mark.parametrize(

@@ -107,3 +107,21 @@ def test_near_is_wider_than_touching() -> None:
     found = textual([one, two, three])
     assert (found["two"].touches, found["two"].near) == (frozenset(), frozenset({"one"}))
     assert (found["three"].touches, found["three"].near) == (frozenset(), frozenset())
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "replaces"),
+    [
+        ((10, 1, 10, 1), (10, 1, 10, 1), True),
+        ((10, 1, 10, 1), (11, 1, 11, 1), False),
+        ((10, 0, 10, 3), (11, 1, 11, 0), True),
+        ((10, 0, 10, 3), (13, 0, 13, 1), False),
+        ((10, 2, 10, 0), (10, 1, 10, 1), False),
+        ((10, 2, 10, 0), (9, 2, 9, 2), True),
+    ],
+)
+def test_whose_lines_a_commit_replaces(
+    first: tuple[int, int, int, int], second: tuple[int, int, int, int], replaces: bool
+) -> None:
+    one, two = (Footprint(name, (touched("a", hunk),)) for name, hunk in (("one", first), ("two", second)))
+    assert textual([one, two])["two"].replaces == (frozenset({"one"}) if replaces else frozenset())

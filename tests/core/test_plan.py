@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from bot.core.chains import LONGEST
 from bot.core.config import Config
 from bot.core.divergence import Divergence, FileDivergence
 from bot.core.footprint import FileFootprint, Footprint, Language, SymbolChange
@@ -29,9 +30,10 @@ def candidate(
     name: str, *files: FileFootprint, trial: Trial = CLEAN, touches: tuple[str, ...] = (), **more: object
 ) -> Candidate:
     commit = Commit(name, "tree", (), "n", "e", 0, "+0000", 0, f"{name} (#7)")
-    near = more.pop("near", ())
+    near, replaces = more.pop("near", ()), more.pop("replaces", ())
     assert isinstance(near, tuple)
-    below = Below(frozenset(touches), frozenset({*touches, *near}))
+    assert isinstance(replaces, tuple)
+    below = Below(frozenset(touches), frozenset({*touches, *near}), frozenset(replaces))
     return Candidate(commit, Footprint(name, files or (touched(name),)), trial, below, **more)  # type: ignore[arg-type]
 
 
@@ -64,6 +66,34 @@ def test_lines_of_one_that_stays_out_make_a_chain_and_lines_of_a_bundled_one_a_b
     assert shape(made)["chains"] == [["out", "after"]]
     assert found(made, "bonded").waits_for == ("free",)
     assert found(made, "free").pr == 7
+
+
+def test_what_a_chain_has_no_room_for_waits_for_it_and_every_chain_can_go_on() -> None:
+    """Hundreds that stand on one another are several chains; each link waits for all that it stands on."""
+    count = 3 * LONGEST
+    names = [f"c{place:03}" for place in range(count)]
+    below = {name: tuple(names[max(0, place - 2) : place]) for place, name in enumerate(names)}
+    made = draft([candidate(name, trial=CONFLICT, touches=below[name]) for name in names], AROUND)
+    assert [len(chain.commits) for chain in made.chains] == [LONGEST] * 3
+    waits = {commit.sha: set(commit.waits_for) for chain in made.chains for commit in chain.commits}
+    assert waits == {name: set(mates) for name, mates in below.items()}
+    queues, landed = [list(chain.commits) for chain in made.chains], set[str]()
+    while any(queues):
+        ready = [queue for queue in queues if queue and waits[queue[0].sha] <= landed]
+        assert ready
+        landed |= {queue.pop(0).sha for queue in ready}
+
+
+def test_the_lines_that_a_commit_replaces_say_more_than_those_beside_them() -> None:
+    rows = [(name, [f"{name}{n:02}" for n in range(links)]) for name, links in (("a", LONGEST - 1), ("b", 3))]
+    row = [
+        candidate(link, trial=CONFLICT, touches=tuple(links[max(n - 1, 0) : n]))
+        for _, links in rows
+        for n, link in enumerate(links)
+    ]
+    made = draft([*row, candidate("new", trial=CONFLICT, touches=("a05", "b00"), replaces=("a05",))], AROUND)
+    assert [chain.commits[-1].sha for chain in made.chains] == ["new", "b02"]
+    assert found(made, "new").waits_for == ("a05", "b00")
 
 
 @pytest.mark.parametrize(
@@ -133,6 +163,7 @@ def test_what_the_proof_refused_goes_where_it_belongs() -> None:
     around = replace(AROUND, moved={"early": (reason, ("out",))})
     made = draft([candidate("out", trial=CONFLICT), candidate("early"), candidate("free")], around)
     assert shape(made)["chains"] == [["out", "early"]]
+    assert found(made, "early").waits_for == ("out",)
     assert reason in found(made, "early").reasons
     tied = replace(AROUND, tied={"b": frozenset({"a"})})
     config = Config.of({"upstream": {"repository": "u/u"}, "ingest": {"bundle": {"max_commits": 1}}})
