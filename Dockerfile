@@ -31,7 +31,7 @@ print(*p["dependencies"], *p["optional-dependencies"]["postgres"], sep="\n")' > 
 FROM build AS build-runner
 # What the harnesses call: pytest, lit, and Triton to compile kernels. A fork's own build and torch go on top of this.
 RUN --mount=type=cache,target=/root/.cache/pip \
-    pip install --disable-pip-version-check -c constraints.txt triton pytest lit
+    pip install --disable-pip-version-check -c constraints.txt triton pytest lit obstore
 
 FROM build AS wheel
 COPY . .

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import shlex
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +14,6 @@ from pathlib import Path
 from bot.core.config import Suite
 from bot.core.types import Outcome
 from bot.core.validation import (
-    Artifact,
     Environment,
     Report,
     RunRequest,
@@ -25,6 +23,7 @@ from bot.core.validation import (
     conclude,
     is_canary,
 )
+from runners.artifacts import artifacts_in
 from runners.environment import Health, child_environment, describe, probe
 from runners.harnesses import (
     Collected,
@@ -232,7 +231,7 @@ def _report(
         tests=tests,
         manifest=manifest,
         measurements=collected.measurements,
-        artifacts=_artifacts(work.folder / "results"),
+        artifacts=tuple(artifact for artifact, _ in artifacts_in(work.folder / "results")[0]),
         repeat=f"graft run {request.level.value} --suite {shlex.quote(request.suite.suite)}",
         log_tail=(ended.tail if ended is not None else elsewhere.log_tail if elsewhere is not None else "")[-16_000:],
         gpu_seconds=elsewhere.gpu_seconds if elsewhere else (finished - started).total_seconds() * len(before.gpus),
@@ -250,12 +249,3 @@ def _environment(work: Work, collected: Collected, before: Health, after: Health
 def _clean(test: TestResult, work: Work) -> TestResult:
     message = work.redact(test.message).replace(str(work.source), ".")
     return test if message == test.message else test.model_copy(update={"message": message})
-
-
-def _artifacts(folder: Path) -> tuple[Artifact, ...]:
-    found = []
-    for path in sorted(folder.rglob("*")) if folder.is_dir() else ():
-        if path.is_file() and not path.is_symlink():
-            digest = hashlib.sha256(path.read_bytes()).hexdigest()
-            found.append(Artifact(name=path.relative_to(folder).as_posix(), size=path.stat().st_size, sha256=digest))
-    return tuple(found[:200])

@@ -24,6 +24,7 @@ from redis.exceptions import RedisError
 
 from bot.core.types import Outcome
 from bot.core.validation import Report, RunRequest, Subject
+from runners.artifacts import Keeper, keep
 from runners.environment import describe, probe, version_of
 from runners.execute import Machine, Work, execute, needs_no_source
 from runners.labs import Credential
@@ -36,6 +37,8 @@ _JOB = "run"
 _FOR_OTHERS = frozenset({403, 423})  # a label is lacking, or the run's trouble was on this machine
 _LOG_PIECE = 512 * 1024
 _LOG_SECONDS = 2.0
+_LOG_KEPT = 256 * 1024 * 1024
+_LOG_NAME = "graft-run.log"
 log = logging.getLogger("graft.runner")
 
 
@@ -57,6 +60,7 @@ class RunnerSettings:
     poll: float = 0.2
     secrets: tuple[str, ...] = field(default=(), repr=False)
     labs: Mapping[str, Credential] = field(default_factory=dict, repr=False)
+    artifacts: Keeper | None = None
 
 
 class Service:
@@ -225,7 +229,14 @@ class Service:
         beats = asyncio.create_task(self._beat(request, stop, stream))
         folder = self.workspace.run_folder(request)
         try:
-            report = await self._report(request, slot, folder, stop.event, stream.add)
+            if self.settings.artifacts is None:
+                report = await self._report(request, slot, folder, stop.event, stream.add)
+            else:
+                with _LogFile(folder / "log.txt", stream.add) as said:
+                    report = await self._report(request, slot, folder, stop.event, said.add)
+                if not stop.event.is_set():
+                    said.move(folder / "results" / _LOG_NAME)
+                    report = await self._kept(report, folder, self.settings.artifacts)
         except asyncio.CancelledError:
             raise
         except Exception as error:  # the runner's own fault: the run must not wait for its lease
@@ -269,6 +280,16 @@ class Service:
                 return await execute(work)
         except SourceError as error:
             return await self._broken(request, self.redact(str(error)))
+
+    async def _kept(self, report: Report, folder: Path, keeper: Keeper) -> Report:
+        """The report with its artifacts kept; whatever goes wrong with them, it is the same report."""
+        try:
+            return await keep(report, folder / "results", keeper, redact=self.redact)
+        except Exception as error:  # a report without them is worth more than none
+            log.warning("run %s: no artifact was kept", report.run_id, exc_info=True)
+            what = f"no artifact was kept: {type(error).__name__}: {error}"
+            reason = "; ".join(part for part in (report.reason, what) if part)
+            return report.model_copy(update={"reason": self.redact(reason)[:2000], "artifacts": ()})
 
     async def _beat(self, request: RunRequest, stop: _Stop, stream: _LogStream) -> None:
         """Hold the lease and send the log; the bot's word that the run is over ends it."""
@@ -354,6 +375,32 @@ class _Stop:
         await all_runs.wait()
         self.why = "the runner ends"
         self.event.set()
+
+
+class _LogFile:
+    """The whole output, for the artifacts, on its way to the bot."""
+
+    def __init__(self, path: Path, onward: Callable[[str], None]) -> None:
+        self._path, self._onward, self._left = path, onward, _LOG_KEPT
+        self._file = path.open("w", encoding="utf-8", errors="replace")
+
+    def add(self, text: str) -> None:
+        self._onward(text)
+        if self._left > 0:
+            with contextlib.suppress(OSError):  # a full disk: the bot has it still
+                self._file.write(text[: self._left])
+            self._left -= len(text)
+
+    def move(self, target: Path) -> None:
+        with contextlib.suppress(OSError):  # the suite has done away with its folder
+            self._path.replace(target)
+
+    def __enter__(self) -> _LogFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with contextlib.suppress(OSError):
+            self._file.close()
 
 
 class _LogStream:

@@ -34,12 +34,26 @@ def command(
     keep_env: Annotated[
         list[str] | None, typer.Option("--keep-env", help="A further variable that suites may see.")
     ] = None,
+    artifacts: Annotated[
+        str,
+        typer.Option(
+            "--artifacts", envvar="GRAFT_ARTIFACTS", help="Where runs' files go: a folder, s3://bucket/prefix."
+        ),
+    ] = "",
+    artifacts_endpoint: Annotated[
+        str, typer.Option("--artifacts-endpoint", envvar="GRAFT_ARTIFACTS_ENDPOINT", help="The store's address.")
+    ] = "",
+    artifacts_url: Annotated[
+        str, typer.Option("--artifacts-url", envvar="GRAFT_ARTIFACTS_URL", help="Their https address for readers.")
+    ] = "",
     poll: Annotated[float, typer.Option("--poll", min=0.01, help="Seconds between looks at the queue.")] = 0.2,
 ) -> None:
     """Take validation work from a queue and report on it.
 
-    The token comes from GRAFT_RUNNER_TOKEN or the file that GRAFT_RUNNER_TOKEN_FILE names, never by an option.
+    The token comes from GRAFT_RUNNER_TOKEN or the file that GRAFT_RUNNER_TOKEN_FILE names, never by an option. Those of
+    labs and of the artifacts' store are described in docs/lab-protocol.md and docs/runners.md.
     """
+    from runners.artifacts import keeper_of, secrets_of
     from runners.labs import take_credentials
     from runners.service import RunnerSettings
 
@@ -49,6 +63,7 @@ def command(
         if not names:
             raise ValueError("--labels: name at least one label")
         labs = take_credentials(os.environ)
+        keeper = keeper_of(artifacts, endpoint=artifacts_endpoint, public=artifacts_url)
     except ValueError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -66,6 +81,8 @@ def command(
         keep_env=tuple(keep_env or ()),
         poll=poll,
         labs=labs,
+        artifacts=keeper,
+        secrets=secrets_of(os.environ),
     )
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")
     logging.getLogger("httpx").setLevel(logging.WARNING)
