@@ -35,7 +35,6 @@ _SIGN = {
     Outcome.TIMED_OUT: "⚠️ timed out",
     Outcome.CANCELLED: "⚪ cancelled",
     Outcome.WAIVED: "🟡 waived",
-    Outcome.DISAGREED: "⚠️ disagreed",
 }
 _ARTIFACTS = 20
 _LINK = re.compile(r"https://[A-Za-z0-9._~:/?%@!$&*+,;=-]{1,1000}")
@@ -59,23 +58,6 @@ class SuiteState:
     report: Report | None = None
     known: dict[str, str] | None = None
     classes: dict[str, FailureClass] | None = None
-    second: SuiteState | None = None
-
-    @property
-    def verdict(self) -> Outcome | None:
-        """What the suite says, proved twice or once; None while it is not done."""
-        return self.outcome if self.second is None else self._both().outcome
-
-    @property
-    def disagreements(self) -> tuple[Disagreement, ...]:
-        """What the two say differently of one commit."""
-        return self._both().disagreements if self.second is not None else ()
-
-    def _both(self) -> Together:
-        assert self.second is not None
-        return together(
-            first=Half(self.outcome, self.report), second=Half(self.second.outcome, self.second.report)
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +84,7 @@ class CheckText:
 
 def outcome_of(states: Sequence[SuiteState]) -> Outcome | None:
     """The level's outcome at this commit; None while a suite is queued or running."""
-    outcomes = [state.verdict for state in states]
+    outcomes = [state.outcome for state in states]
     return None if any(o is None for o in outcomes) else level_outcome(o for o in outcomes if o is not None)
 
 
@@ -124,31 +106,16 @@ def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
             {
                 "level": s.level.value,
                 "suite": s.suite,
-                "outcome": s.verdict.value if s.verdict else None,
+                "outcome": s.outcome.value if s.outcome else None,
                 "attempt": s.attempt,
                 "tests": len(s.report.tests) if s.report else 0,
                 "expected": s.report.manifest.expected if s.report else 0,
                 "failed": [t.id[:200] for t in s.report.failures[:100]] if s.report else [],
                 "causes": {key: found.kind.value for key, found in list((s.classes or {}).items())[:100]},
             }
-            | (_machine_twice(s, s.second) if s.second is not None else {})
             for s in states
         ],
     }
-
-
-def _machine_twice(first: SuiteState, second: SuiteState) -> dict[str, Any]:
-    return {
-        "first": first.outcome.value if first.outcome else None,
-        "second": second.outcome.value if second.outcome else None,
-        "second_failed": [t.id[:200] for t in second.report.failures[:100]] if second.report else [],
-        "disagreed": [[(one.test or "")[:200], one.first, one.second] for one in first.disagreements[:100]],
-    }
-
-
-def _flat(states: Sequence[SuiteState]) -> list[SuiteState]:
-    """Each suite, and after it what it said where it was proved once more."""
-    return [one for state in states for one in (state, state.second) if one is not None]
 
 
 def check_text(level: Level, states: Sequence[SuiteState], *, waiting: str = "") -> CheckText:
@@ -158,10 +125,10 @@ def check_text(level: Level, states: Sequence[SuiteState], *, waiting: str = "")
         return CheckText("queued", None, f"{name} not started", waiting or "No suite was started at this commit.")
     outcome = outcome_of(states)
     summary = _table(states)
-    body = fit([*_disagreements(states), *_failures(_flat(states)), *_repeat(_flat(states))], limit=CHECK_LIMIT // 4)
+    body = fit([*_failures(states), *_repeat(states)], limit=CHECK_LIMIT // 4)
     if outcome is None:
-        done = sum(s.verdict is not None for s in states)
-        status = "in_progress" if any(s.running or s.outcome for s in _flat(states)) else "queued"
+        done = sum(s.outcome is not None for s in states)
+        status = "in_progress" if any(s.running or s.outcome for s in states) else "queued"
         return CheckText(status, None, f"{name}: {done} of {plural(len(states), 'suite')} done", summary)
     conclusion = {
         Outcome.PASSED: "success",
@@ -170,7 +137,7 @@ def check_text(level: Level, states: Sequence[SuiteState], *, waiting: str = "")
         Outcome.TIMED_OUT: "timed_out",
     }.get(outcome, "failure")
     return CheckText(
-        "completed", conclusion, f"{name} {outcome.value.replace('_', ' ')}", summary, body, _annotations(_flat(states))
+        "completed", conclusion, f"{name} {outcome.value.replace('_', ' ')}", summary, body, _annotations(states)
     )
 
 
@@ -186,14 +153,13 @@ def _verdict(head: str, states: Sequence[SuiteState]) -> str:
 
 def _table(states: Sequence[SuiteState]) -> str:
     rows = []
-    twice = {id(state.second) for state in states if state.second is not None}
-    for s in _flat(states):
+    for s in states:
         report = s.report
         outcome = _SIGN[s.outcome] if s.outcome else ("⏳ running" if s.running else "⏳ queued")
         rows.append(
             [
                 s.level.value,
-                code(s.suite) + (" once more" if id(s) in twice else ""),
+                code(s.suite),
                 outcome + (f": {line(s.reason, 160)}" if s.reason else ""),
                 _counts(report) if report else "–",
                 f"{report.seconds:.1f} s" if report else "–",
@@ -231,25 +197,6 @@ def _where(state: SuiteState) -> str:
     gpus = state.report.environment.gpus
     gpu = f", {gpus[0].model}" if gpus else ", no GPU"
     return line(f"{state.report.environment.runner or state.label}{gpu}", 80)
-
-
-def _disagreements(states: Sequence[SuiteState]) -> list[str]:
-    """Each suite whose two runs say different things of the commit, with both."""
-    parts = []
-    for s in states:
-        found, second = s.disagreements, s.second
-        if not found or second is None:
-            continue
-        head = f"#### {code(s.suite)}: its two runs of this commit disagree about {plural(len(found), 'test')}"
-        if all(one.test is None for one in found):
-            head = f"#### {code(s.suite)}: its two runs of this commit disagree"
-        rows = [[code(line(one.test, 200)) if one.test else "the suite", one.first, one.second] for one in found[:50]]
-        text = "Neither is believed until both say the same. A `/retry` runs both again."
-        parts.append("\n\n".join([head, text, table(["test", _where(s), _where(second)], rows)]))
-        if len(found) > 50:
-            names = fence("\n".join(one.test or "" for one in found[50:250]))
-            parts.append(details(f"{len(found) - 50} more", names))
-    return parts
 
 
 def _failures(states: Sequence[SuiteState]) -> list[str]:
