@@ -180,6 +180,7 @@ class Service:
             max_jobs=1,
             job_serializer=lambda value: json.dumps(value, default=str).encode(),
             job_deserializer=_loads,
+            keep_result=0,  # of a message that has expired neither: nobody reads it, and a runner may not write it
             health_check_interval=3600,
             health_check_key=f"{QUEUE_PREFIX}{label}:health:{uuid.uuid4().hex[:8]}",
             log_results=False,

@@ -73,7 +73,8 @@ class Queue:
                 repository=repository,
                 commit=commit,
                 suite=suite,
-                _job_id=f"{run_id}:{attempt}{again and f':{again}'}",
+                # below the queue's own name, so that a runner's Redis user can be kept to what is below it
+                _job_id=f"{runner_queue(label)}:{run_id}:{attempt}{again and f':{again}'}",
                 _queue_name=runner_queue(label),
             )
         except (RedisError, OSError) as error:

@@ -96,8 +96,8 @@ async def test_what_lies_in_redis_is_json_and_names_only_what_a_runner_needs(
 
     await queue.push_run("gpu", "r1", "o/r", "abc", "unit")
     redis = Redis.from_url(valkey.connection_url)
-    assert await redis.zrange(runner_queue("gpu"), 0, -1) == [b"r1:1"]
-    message = json.loads(await redis.get("arq:job:r1:1"))
+    assert await redis.zrange(runner_queue("gpu"), 0, -1) == [b"graft:runner:gpu:r1:1"]
+    message = json.loads(await redis.get("arq:job:graft:runner:gpu:r1:1"))
     assert message["k"] == {"run": "r1", "repository": "o/r", "commit": "abc", "suite": "unit"}
     await redis.aclose()
 
