@@ -71,7 +71,8 @@ async def _restore_decisions(fork: Fork, me: str) -> int:
     latest: dict[str, LedgerEntry] = {}
     for comment in await fork.github.all_comments():
         if comment.user.login == me:
-            for entry in read_decisions(comment.body):
+            at = int(comment.created_at.timestamp()) if comment.created_at is not None else None
+            for entry in read_decisions(comment.body, at):
                 latest.pop(entry.sha, None)
                 latest[entry.sha] = entry
     stand = [entry for entry in latest.values() if entry.disposition is not Disposition.PENDING]

@@ -89,9 +89,10 @@ def read_ledger(
     decisions: Sequence[LedgerEntry] = (),
     now: int,
     plan: Plan | None = None,
+    repository: str | None = None,
 ) -> Ledger:
     """The ledger of what the repository holds; `now` in seconds since the epoch. `plan` adds what is known to be empty
-    or skipped. Raises CannotPlan, and ValueError for a broken marker.
+    or skipped; `repository` is the fork's owner/name. Raises CannotPlan, and ValueError for a broken marker.
     """
     settled = plan.settled if plan is not None else ()
     return _ledger(
@@ -103,6 +104,7 @@ def read_ledger(
         now,
         empty={c.sha: c.reasons[0].text for c in settled if c.verdict is Verdict.EMPTY},
         skipped={c.sha: c.reasons[0].text for c in settled if c.verdict is Verdict.SKIPPED},
+        repository=repository,
     )
 
 
@@ -117,14 +119,17 @@ def make_plan(
     decisions: Sequence[LedgerEntry] = (),
     now: int,
     progress: Progress | None = None,
+    repository: str | None = None,
 ) -> Plan:
     """The plan for two refs or shas of one repository; writes nothing there. `now` in seconds since the epoch.
+
+    `repository` is the fork's owner/name, which tells its pull requests from upstream's in what texts refer to.
 
     Raises CannotPlan where there is nothing to plan, GitError where the repository is broken.
     """
     clock = Clock()
     span = read_range(git, upstream=upstream, fork=fork)
-    ledger = _ledger(git, span, config, pull_requests, decisions, now)
+    ledger = _ledger(git, span, config, pull_requests, decisions, now, repository=repository)
     clock.lap("history")
     with git.scratch() as scratch:
         plan = _plan(scratch, span, ledger, config, cache, progress, clock)
@@ -138,6 +143,7 @@ def make_plan(
         empty={c.sha: c.reasons[0].text for c in plan.settled if c.verdict is Verdict.EMPTY},
         skipped={c.sha: c.reasons[0].text for c in plan.settled if c.verdict is Verdict.SKIPPED},
         owners=_owners(plan, config),
+        repository=repository,
     )
     clock.lap("ledger")
     return replace(plan, ledger=final, timings={phase: round(spent, 4) for phase, spent in clock.spent.items()})
@@ -207,6 +213,7 @@ def _plan(
         links=revert_links(commits=tail, older=span.upstream[:first], numbers=numbers, footprints=found),
         landed=frozenset(sha for sha, entry in entries.items() if entry.disposition is Disposition.PICKED),
         absent={sha: found[sha] for sha, entry in entries.items() if sha in found and _absent(entry)},
+        given_up=frozenset(sha for sha, e in entries.items() if e.disposition is Disposition.WONT_PORT),
         moved={sha: (_taken_back(entries[sha]), ()) for sha in pending_shas if _reverted(entries[sha])},
     )
     candidates = [
@@ -307,6 +314,7 @@ def _ledger(
     empty: Mapping[str, str] | None = None,
     skipped: Mapping[str, str] | None = None,
     owners: Mapping[str, str] | None = None,
+    repository: str | None = None,
 ) -> Ledger:
     return dispositions(
         upstream=span.upstream,
@@ -319,6 +327,7 @@ def _ledger(
         empty=empty,
         skipped=skipped,
         owners=owners,
+        repository=repository,
         default_owner=config.default_owner if config is not None else None,
     )
 

@@ -35,6 +35,7 @@ async def plan_now(fork: Fork) -> Plan:
                 decisions=decisions,
                 now=int(fork.now.timestamp()),
                 cache=cache,
+                repository=fork.name,
             )
 
     plan = await asyncio.to_thread(work)

@@ -106,6 +106,7 @@ async def _ledger(fork: Fork, *, plan_from: Fork | None = None) -> Ledger:
         decisions=await fork.ctx.store.decisions(fork.name),
         now=int(fork.now.timestamp()),
         plan=plan,
+        repository=fork.name,
     )
 
 

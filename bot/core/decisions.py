@@ -49,8 +49,11 @@ def decision_line(entry: LedgerEntry) -> str:
     return f"Graft-{word}: {entry.sha}{owner} {inert(reason)}".rstrip()
 
 
-def read_decisions(text: str, *, by: str) -> tuple[LedgerEntry, ...]:
-    """All decision lines of a text in their order; `by` says where the text stands. Commits may be abbreviated."""
+def read_decisions(text: str, *, by: str, time: int | None = None) -> tuple[LedgerEntry, ...]:
+    """All decision lines of a text in their order; `by` says where the text stands, `time` from when it is.
+
+    Commits may be abbreviated; `time` is in seconds since the epoch.
+    """
     return tuple(
         LedgerEntry(
             sha=match[2].lower(),
@@ -58,6 +61,7 @@ def read_decisions(text: str, *, by: str) -> tuple[LedgerEntry, ...]:
             by=PASSED_OVER if match[1].lower() == _HELD.lower() else by,
             reason=revive(match[4]),
             owner=match[3],
+            time=time,
         )
         for match in _LINE.finditer(text)
     )

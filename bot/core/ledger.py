@@ -22,7 +22,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from bot.core.decisions import PASSED_OVER, read_decisions
-from bot.core.history import History, LandedPullRequest, Names, read_history
+from bot.core.history import Carrier, History, LandedPullRequest, Names, read_history
 from bot.core.types import Commit, Disposition, Hole, Ledger, LedgerEntry, Metrics
 
 __all__ = ["DENSE", "STRETCH", "LandedPullRequest", "dispositions", "ledger_of"]
@@ -53,9 +53,9 @@ def dispositions(
 
     `upstream` are its first-parent commits from the merge base (`base`, not included) to its tip, `fork` all commits
     of the fork since then, both oldest first. `decisions` come from commands, the later wins; those in the texts of
-    the fork rank below them. `empty` and `skipped` map upstream commits to why the planner found them so; `owners`
-    maps them to who must act. `reverts` and `repository` as in `read_history`. `now` and `stale_since` in seconds
-    since the epoch.
+    the fork rank below them, and one from before a pick of its commit is out of date once that was taken back. `empty`
+    and `skipped` map upstream commits to why the planner found them so; `owners` maps them to who must act. `reverts`
+    and `repository` as in `read_history`. `now` and `stale_since` in seconds since the epoch.
     Raises ValueError for a broken marker.
     """
     history = read_history(
@@ -67,15 +67,20 @@ def dispositions(
         reverts=reverts,
     )
     landed = {commit.sha for commit in fork}
-    texts = [(commit.sha, commit.message) for commit in fork]
-    texts += [(f"#{pull.number}", pull.body) for pull in pull_requests if pull.trusted and pull.merge_sha in landed]
-    written = [entry for by, text in texts for entry in read_decisions(text, by=by)]
+    texts = [(commit.sha, commit.message, commit.committer_time) for commit in fork]
+    texts += [
+        (f"#{pull.number}", pull.body, pull.landed_time)
+        for pull in pull_requests
+        if pull.trusted and pull.merge_sha in landed
+    ]
+    written = [entry for by, text, time in texts for entry in read_decisions(text, by=by, time=time)]
     return ledger_of(
         history=history,
         upstream=upstream,
         base=base,
         now=now,
-        decisions=[*written, *decisions],
+        decisions=[*sorted(written, key=_decided), *sorted(decisions, key=_decided)],
+        times={commit.sha: commit.committer_time for commit in fork},
         empty=empty or {},
         skipped=skipped or {},
         owners=owners or {},
@@ -96,9 +101,14 @@ def ledger_of(
     owners: Mapping[str, str],
     default_owner: str | None = None,
     stale_since: int | None = None,
+    times: Mapping[str, int] | None = None,
 ) -> Ledger:
-    """The ledger from a history that was read before; see `dispositions`."""
-    decided = _latest(upstream, decisions)
+    """The ledger from a history that was read before; see `dispositions`. `times`: when fork commits were made."""
+    decided = {
+        sha: entry
+        for sha, entry in _latest(upstream, decisions).items()
+        if not _outlived(entry, history.carriers.get(sha, ()), times or {})
+    }
     entries = [
         _entry(commit, history, decided.get(commit.sha), empty.get(commit.sha), skipped.get(commit.sha))
         for commit in upstream
@@ -141,6 +151,16 @@ def _latest(upstream: Sequence[Commit], decisions: Iterable[LedgerEntry]) -> dic
             continue  # what was merely passed over takes back no decision
         latest[sha] = entry
     return latest
+
+
+def _outlived(entry: LedgerEntry, carriers: Sequence[Carrier], times: Mapping[str, int]) -> bool:
+    """True where the commit was picked after that was decided of it: who did that decided anew."""
+    decided = entry.time
+    return decided is not None and any(times.get(carrier.sha, decided) > decided for carrier in carriers)
+
+
+def _decided(entry: LedgerEntry) -> int:
+    return entry.time or 0
 
 
 def _entry(

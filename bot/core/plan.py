@@ -8,7 +8,7 @@ the rest is safe to land before all of these, and goes into bundles.
 from __future__ import annotations
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from bot.core import risk
@@ -57,8 +57,9 @@ class Surroundings:
     """What holds for all candidates: the fork's own, its file, reverts, and what was decided of other commits.
 
     `absent` are upstream commits that are not in the fork and not to be planned (deferred by a person, not to be
-    ported); `landed` those in the fork. `moved` maps commits that the proof refused to the reason and to
-    those they belong with, `tied` commits to those that they must share a bundle with.
+    ported), `given_up` those of them that are never to come; `landed` those in the fork. `moved` maps commits that the
+    proof refused to the reason and to those they belong with, `tied` commits to those that they must share a bundle
+    with.
     """
 
     divergence: Divergence
@@ -66,6 +67,7 @@ class Surroundings:
     links: Mapping[str, Link] = field(default_factory=dict)
     landed: Collection[str] = frozenset()
     absent: Mapping[str, Footprint] = field(default_factory=dict)
+    given_up: Collection[str] = frozenset()
     moved: Mapping[str, tuple[Reason, tuple[str, ...]]] = field(default_factory=dict)
     tied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     upstream_words: frozenset[str] | None = None
@@ -148,6 +150,8 @@ class _Planner:
         if settled is not None:
             self._put(candidate, _Place.SETTLED, *settled)
             return
+        if candidate.trial.kind == "empty":
+            candidate = replace(candidate, trial=Trial("clean"))
         needs = self._needs(candidate)
         self.needs[sha] = frozenset(needs)
         reasons = self._reasons(candidate, needs)
@@ -213,6 +217,11 @@ class _Planner:
             return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, text, candidate.kept_deleted[:5]),)
         if not paths:
             return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, "changes nothing"),)
+        if missing := self._missing(candidate.commit.sha):
+            if not missing <= frozenset(self.around.given_up):
+                return None  # it takes back what is still to come, and has to come after that
+            text = "takes back what the fork will not port, so that there is nothing to take back"
+            return Verdict.EMPTY, (Reason(ReasonKind.REVERT, text, tuple(sorted(missing))[:5]),)
         return Verdict.EMPTY, (Reason(ReasonKind.ALREADY_THERE, "the fork holds this change already"),)
 
     def _needs(self, candidate: Candidate) -> dict[str, _Need]:
@@ -230,8 +239,9 @@ class _Planner:
         for origin, name in self.out.shared(candidate.footprint):
             if origin in candidate.below.near and not self._free_of(candidate, origin):
                 needs.setdefault(origin, _Need(f"changes {name} near where {{}} does", Tie.NEAR))
-        for mate in sorted(self._family(sha)):
-            if self.order[mate] < self.order[sha] and self._is_out(mate):
+        absent = [mate for mate in self._missing(sha) if mate in self.around.absent]
+        for mate in sorted({*self._family(sha), *absent}):
+            if self.order.get(mate, -1) < self.order[sha] and self._is_out(mate):
                 why = needs[mate].why if mate in needs else "takes back, or brings in again, {}"
                 needs[mate] = _Need(why, Tie.FAMILY)
         known = {need: why for need, why in needs.items() if need != sha}
@@ -309,8 +319,14 @@ class _Planner:
         link = self.around.links.get(sha)
         if link is None:
             return None
-        missing = tuple(t for t in link.targets if t in self.around.absent or self._stays_out(t))
+        missing = tuple(target for target in link.targets if target in self._missing(sha))
         return RevertFacts(link.targets, missing, known=bool(link.targets), partial=link.partial)
+
+    def _missing(self, sha: str) -> frozenset[str]:
+        """What this commit takes back (or brings in again) that the fork does not have."""
+        link = self.around.links.get(sha)
+        targets = link.targets if link is not None else ()
+        return frozenset(target for target in targets if target in self.around.absent or self._stays_out(target))
 
     def _stays_out(self, sha: str) -> bool:
         return self.place.get(sha) in {_Place.CHAIN, _Place.LANE, _Place.HELD}

@@ -208,7 +208,10 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class LedgerEntry:
-    """The disposition of one upstream commit with where it was read from (a fork commit, a pull request, a command)."""
+    """The disposition of one upstream commit with where it was read from (a fork commit, a pull request, a command).
+
+    `time`: when it was decided, in seconds since the epoch; None where that is not known.
+    """
 
     sha: str
     disposition: Disposition
@@ -216,6 +219,7 @@ class LedgerEntry:
     by: str = ""
     reason: str = ""
     owner: str | None = None
+    time: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -160,6 +162,32 @@ def test_decisions_are_read_from_bodies_that_landed() -> None:
     overruled = read([squash], pull_requests=[pull], decisions=[decide(2, Disposition.WONT_PORT)])
     assert of(overruled, 2).disposition is Disposition.WONT_PORT
     assert read([squash], pull_requests=[LandedPullRequest(7, "0" * 40, "t", body, "h", 0)]).pin == u(1).sha
+
+
+@pytest.mark.parametrize(
+    ("decided", "wins"),
+    [(0, Disposition.REVERTED), (2, Disposition.WONT_PORT), (None, Disposition.WONT_PORT)],
+)
+def test_who_picks_a_commit_decides_anew(decided: int | None, wins: Disposition) -> None:
+    picked = hand(1, u(2))
+    back = f(3, f"Revert it\n\nThis reverts commit {picked.sha}.")
+    old = replace(decide(2, Disposition.WONT_PORT, "our own"), time=decided)
+    assert of(read([picked], decisions=[old]), 2).disposition is Disposition.PICKED
+    entry = of(read([picked, back], decisions=[old]), 2)
+    assert entry.disposition is wins
+    assert ("our own" in entry.reason) is (wins is Disposition.WONT_PORT)
+
+
+def test_of_two_decisions_the_later_wins_in_whatever_order_they_come() -> None:
+    late, early = (
+        replace(decide(2, disposition), time=time)
+        for disposition, time in ((Disposition.WONT_PORT, 9), (Disposition.DEFERRED, 5))
+    )
+    for order in ([early, late], [late, early]):
+        assert of(read([], decisions=order), 2).disposition is Disposition.WONT_PORT
+    # a text that lands later may only say what was so when it was written
+    note = f(20, decision_line(decide(2, Disposition.DEFERRED)))
+    assert of(read([note], decisions=[late]), 2).disposition is Disposition.WONT_PORT
 
 
 def test_what_a_bundle_passes_over_is_triaged_and_takes_back_no_decision() -> None:

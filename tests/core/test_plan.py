@@ -183,6 +183,34 @@ def test_a_series_of_reverts_is_one_chain_and_a_pair_one_bundle() -> None:
     assert shape(made)["bundles"] == [["pair", "undo"]]
 
 
+@pytest.mark.parametrize(
+    ("target", "around", "place", "waits"),
+    [
+        (candidate("one", trial=CONFLICT), {}, "chains", ("one",)),
+        (candidate("one", touched("cmake/llvm-hash.txt")), {}, "held", ("one",)),
+        (None, {"absent": {"one": Footprint("one", ())}}, "held", ("one",)),
+        (None, {"absent": {"one": Footprint("one", ())}, "given_up": {"one"}}, "settled", ()),
+        (candidate("one", trial=Trial("empty")), {}, "settled", ()),
+        (None, {"landed": {"one"}}, "settled", ()),
+    ],
+)
+def test_a_revert_that_picks_as_empty_comes_after_what_it_takes_back(
+    target: Candidate | None, around: dict[str, object], place: str, waits: tuple[str, ...]
+) -> None:
+    """That there is nothing to take back does not mean that it has been taken back: it may be still to come."""
+    links = {"back": Link("back", "revert", ("one",), "body")}
+    surroundings = replace(AROUND, links=links, **around)  # type: ignore[arg-type]
+    back = candidate("back", trial=Trial("empty"))
+    made = draft([*([target] if target is not None else []), back], surroundings)
+    assert "back" in [sha for group in shape(made)[place] for sha in group]
+    planned = found(made, "back")
+    assert planned.waits_for == waits
+    given_up = "given_up" in around
+    assert planned.verdict is (Verdict.RISKY if waits else Verdict.EMPTY)
+    assert (ReasonKind.REVERT in {reason.kind for reason in planned.reasons}) is (bool(waits) or given_up)
+    assert (ReasonKind.ALREADY_THERE in {reason.kind for reason in planned.reasons}) is not (bool(waits) or given_up)
+
+
 def test_what_was_left_out_for_good_or_for_later_still_counts_as_missing() -> None:
     absent = {"deferred": Footprint("deferred", (file("u.py", defines=("fresh",)),))}
     made = draft([candidate("uses", file("c.py", refers=("fresh",)))], replace(AROUND, absent=absent))

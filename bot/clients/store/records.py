@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import sqlalchemy as sa
@@ -108,9 +108,11 @@ class Decisions(Part):
     """What people decided of upstream commits by command."""
 
     async def save_decision(self, installation: int, repository: str, entry: LedgerEntry, now: datetime) -> None:
-        """Store the decision; the newest of a commit stands."""
+        """Store the decision; the newest of a commit stands. `now` is when it was made, if the entry does not say."""
         values = {field.name: getattr(entry, field.name) for field in dataclasses.fields(entry)}
-        values |= {"installation": installation, "repository": repository, "decided_at": now}
+        at = values.pop("time")
+        decided = now if at is None else datetime.fromtimestamp(at, UTC)
+        values |= {"installation": installation, "repository": repository, "decided_at": decided}
         async with self._begin() as connection:
             await upsert(connection, decisions, values, key=("repository", "sha"))
 
@@ -123,9 +125,20 @@ class Decisions(Part):
     async def decisions(self, repository: str) -> list[LedgerEntry]:
         """The repository's decisions, oldest first."""
         c = decisions.c
-        chosen = sa.select(c.sha, c.disposition, c.subject, c.by, c.reason, c.owner).where(c.repository == repository)
-        rows = await self._all(chosen.order_by(c.decided_at, c.id))
-        return [LedgerEntry(**{**row, "disposition": Disposition(row["disposition"])}) for row in rows]
+        told = (c.sha, c.disposition, c.subject, c.by, c.reason, c.owner, c.decided_at)
+        rows = await self._all(sa.select(*told).where(c.repository == repository).order_by(c.decided_at, c.id))
+        return [
+            LedgerEntry(
+                row["sha"],
+                Disposition(row["disposition"]),
+                row["subject"],
+                row["by"],
+                row["reason"],
+                row["owner"],
+                int(row["decided_at"].timestamp()),
+            )
+            for row in rows
+        ]
 
 
 class Audit(Part):

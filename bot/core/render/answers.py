@@ -34,7 +34,10 @@ def answer_marker(comment: int) -> str:
 
 
 def answer_body(*, comment: int, url: str, author: str, head: str, said: Sequence[Said]) -> str:
-    """The answer's text; its hidden block keeps which commit the comment was about, for when the store is lost."""
+    """The answer's text; its hidden block keeps which commit the comment was about, for when the store is lost.
+
+    `time`: when the answer was given, in seconds since the epoch.
+    """
     lead = f"In answer to [{line(author, 60)}]({url}):" if url else f"In answer to {line(author, 60)}:"
     parts = [f"{answer_marker(comment)}\n{lead}"]
     parts += [f"{'✅' if one.done else '❌'} {code(one.command[:300])}\n\n{one.text}" for one in said]
@@ -56,8 +59,11 @@ def read_answer(body: str) -> Bound | None:
     return None
 
 
-def read_decisions(body: str) -> list[LedgerEntry]:
-    """The decisions on upstream commits that an answer of Graft's own keeps, for when the store is lost."""
+def read_decisions(body: str, time: int | None = None) -> list[LedgerEntry]:
+    """The decisions on upstream commits that an answer of Graft's own keeps, for when the store is lost.
+
+    `time`: when the answer was given, in seconds since the epoch.
+    """
     data = read_block("answer", body)
     found = data.get("decisions", []) if isinstance(data, dict) else []
     return [
@@ -67,6 +73,7 @@ def read_decisions(body: str) -> list[LedgerEntry]:
             by=str(d["by"]),
             reason=str(d["reason"]),
             owner=d["owner"],
+            time=time,
         )
         for d in found
     ]
