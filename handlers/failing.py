@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from bot.context import Run
 from bot.context import RunState as Row
-from bot.core.config import Suite
 from bot.core.gate import RunState, SuiteResult
 from bot.core.measured import metric_failures, trunk_values
 from bot.core.types import Level, Outcome
@@ -22,7 +21,7 @@ _STATES = {Row.QUEUED: RunState.QUEUED, Row.LEASED: RunState.RUNNING, Row.DONE: 
 
 async def suite_results(fork: Fork, runs: Sequence[Run]) -> tuple[SuiteResult, ...]:
     """What each suite's newest run says; `runs` are those of one commit, newest first."""
-    return tuple([await _result(fork, key[0], run) for key, run in latest(list(runs)).items()])
+    return tuple([await _result(fork, key[0], run, runs) for key, run in latest(list(runs)).items()])
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,18 +62,17 @@ async def baselines(fork: Fork) -> dict[str, float]:
 
 async def trunk_reports(fork: Fork, level: Level, suite: str) -> list[Report]:
     """The reports of trunk's last good runs of a suite, newest first."""
-    runs = await fork.ctx.store.runs(fork.name, level=level.value, states=(Row.DONE,))
-    good = [run for run in runs if run.number is None and run.suite == suite and run.outcome == Outcome.PASSED]
-    return [Report.model_validate(run.report) for run in good[:TRUNK_RUNS] if run.report]
+    good = await fork.ctx.store.runs(
+        fork.name, level=level.value, suite=suite, outcome=Outcome.PASSED.value, trunk=True, states=(Row.DONE,),
+        limit=TRUNK_RUNS,
+    )  # fmt: skip
+    return [Report.model_validate(run.report) for run in good if run.report]
 
 
-async def _result(fork: Fork, level: Level, run: Run) -> SuiteResult:
+async def _result(fork: Fork, level: Level, run: Run, runs: Sequence[Run] = ()) -> SuiteResult:
     outcome = Outcome(run.outcome) if run.outcome else None
     report = Report.model_validate(run.report) if run.report else None
-    failures = failures_of(level, run.suite, report, outcome)
-    suite = next((s for s in fork.config.validation.of(level) if s.suite == run.suite), None)
-    if suite is not None and report is not None and outcome in (Outcome.PASSED, Outcome.FAILED, Outcome.OMITTED):
-        failures = (*failures, *await _metrics(fork, level, suite, report))
+    failures = (*failures_of(level, run.suite, report, outcome), *await over_budget(fork, level, run, runs))
     return SuiteResult(
         level=level,
         suite=run.suite,
@@ -87,11 +85,29 @@ async def _result(fork: Fork, level: Level, run: Run) -> SuiteResult:
     )
 
 
-async def _metrics(fork: Fork, level: Level, suite: Suite, report: Report) -> tuple[Failure, ...]:
+_MEASURED = (Outcome.PASSED, Outcome.FAILED, Outcome.OMITTED)
+
+
+async def over_budget(fork: Fork, level: Level, run: Run, runs: Sequence[Run]) -> tuple[Failure, ...]:
+    """The metrics of a run that break their budget, or may; `runs` are all at its commit, whose samples count too.
+
+    Trunk's numbers are those of the first capacity: a second one's are not compared.
+    """
+    suite = next((s for s in fork.config.validation.of(level) if s.suite == run.suite), None)
+    if suite is None or suite.manual or run.capacity or run.report is None or run.outcome not in _MEASURED:
+        return ()
+    report = Report.model_validate(run.report)
     if not report.measurements and not suite.metrics:
         return ()
-    trunk = await trunk_reports(fork, level, suite.suite)
-    return metric_failures(level=level, suite=suite, report=report, trunk=trunk)
+    same = [one for one in runs if (one.level, one.suite, one.sha) == (run.level, run.suite, run.sha)]
+    earlier = [one for one in same if one.id != run.id and one.report and one.outcome in _MEASURED]
+    return metric_failures(
+        level=level,
+        suite=suite,
+        report=report,
+        trunk=await trunk_reports(fork, level, suite.suite),
+        earlier=[Report.model_validate(one.report) for one in earlier],
+    )
 
 
 def failures_of(level: Level, suite: str, report: Report | None, outcome: Outcome | None) -> tuple[Failure, ...]:

@@ -29,7 +29,7 @@ from handlers.plans import plan_now, stored_plan
 from handlers.results import suite_states
 from handlers.rollback import open_rollback
 from handlers.seeking import bisect
-from handlers.validate import BEFORE, start_level, target_of
+from handlers.validate import BEFORE, Target, start_level, target_of
 
 
 async def validate(asked: Asked) -> Said:
@@ -149,6 +149,11 @@ async def retry(asked: Asked) -> Said:
         if names:
             await start_level(fork, target_of(pull), level, suites=names, again=True, turn=Turn.COMMAND)
             queued += names
+        here = [s for s in bad if s.level is level and s.suite in names]
+        noisy = tuple(s.suite for s in here if any(metric.unsure for metric in s.metrics))
+        if noisy:  # how much can be told depends on trunk's samples as well
+            base = Target(pull.base.sha, pull.base.sha)
+            await start_level(fork, base, level, suites=noisy, again=True, turn=Turn.COMMAND)
     await fork.enqueue("results" if bad else "validate", f"#{pull.number}", {"number": pull.number})
     if told and not queued:
         return asked.refused(" ".join(told))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from bot.context import Annotation as GitHubAnnotation
@@ -12,8 +13,10 @@ from bot.core.owners import owners_of
 from bot.core.render.results import RESULTS, CheckText, SuiteState, check_text, results_comment
 from bot.core.render.text import marker
 from bot.core.types import Level, Outcome
-from bot.core.validation import Report
+from bot.core.validation import Report, level_outcome
+from bot.core.waivers import Failure
 from handlers.classifying import classes_of
+from handlers.failing import over_budget
 from handlers.fork import Fork, open_fork
 from handlers.known import known_causes
 from handlers.signatures import sign
@@ -52,8 +55,16 @@ async def suite_states(fork: Fork, *, sha: str, number: int | None) -> list[Suit
     for level in Level:
         for suite in fork.config.validation.of(level):
             if (run := newest.get((level, suite.suite))) is not None:
-                states.append(await _state(fork, level, suite, run, known))
+                state = await _state(fork, level, suite, run, known)
+                states.append(_judged(state, await over_budget(fork, level, run, runs)) if number else state)
     return states
+
+
+def _judged(state: SuiteState, over: tuple[Failure, ...]) -> SuiteState:
+    """What a suite came to with its metrics held against their budgets, as the gate does."""
+    if state.outcome is None or not over:
+        return state
+    return replace(state, outcome=level_outcome([state.outcome, *(one.outcome for one in over)]), metrics=over)
 
 
 async def _state(

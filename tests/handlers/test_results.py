@@ -77,3 +77,35 @@ async def test_c38_a_label_without_a_runner_is_said_at_once_and_at_the_deadline(
         check = fork.check(fork.head(number), "graft/l1")
         assert (check.status, check.conclusion) == ("completed", "failure")
         assert "no runner with label default" in check.summary
+
+
+async def test_metrics_are_judged_in_the_levels_check_and_comment_as_in_the_gate(tmp_path: Path) -> None:
+    async with gated(tmp_path) as fork:
+        world = fork.world
+        number = await fork.opens("olga", "core", {"lib/code.txt": "two\n"})
+        await fork.ends(number)
+        await world.says("maria", number, "/validate l2")
+        await fork.ends(None, level="l2", measured={"ms": [100.0, 101.0, 102.0, 100.0, 101.0]})
+        await fork.ends(number, level="l2", measured={"ms": [110.0, 111.0, 112.0, 110.0, 111.0]})
+        check = fork.check(fork.head(number), "graft/l2")
+        assert (check.conclusion, check.title) == ("failure", "L2 failed")
+        assert "9.90% worse, at least " in check.text
+        assert "❌ `speed#ms`: 101 became 111" in told(fork, number)
+        assert "**L2** ❌ failed" in told(fork, number)
+
+        # a push; one sample of five was disturbed: it can't be told, and measuring again, on both sides, settles it
+        await fork.pushes("olga", "core", {"lib/code.txt": "three\n"})
+        await fork.ends(number)
+        await world.says("maria", number, "/validate l2")
+        await fork.ends(number, level="l2", measured={"ms": [100.0, 101.0, 102.0, 100.0, 250.0]})
+        assert fork.check(fork.head(number), "graft/l2").title == "L2 omitted"
+        assert "❔ `speed#ms`: can't be told: 101 became 101" in told(fork, number)
+        assert "L2 has not passed" in await world.says("maria", number, "/validate l3")
+        assert "Queued again: `speed`" in await world.says("maria", number, "/retry")
+        assert await fork.ends(None, level="l2", measured={"ms": [100.0, 101.0, 102.0] * 3}) == ["speed"]
+        assert await fork.ends(number, level="l2", measured={"ms": [100.0, 101.0, 102.0] * 3}) == ["speed"]
+        check = fork.check(fork.head(number), "graft/l2")
+        assert (check.conclusion, check.title) == ("success", "L2 passed")
+        assert "speed#ms" not in told(fork, number)
+        assert fork.gate(number).startswith("block: core: not signed off")
+        assert not await world.failures()

@@ -152,6 +152,8 @@ def _failed(
         f" and {len(names) - 5} more" if len(names) > 5 else ""
     )
     cut = " (the list is cut)" if result.truncated else ""
+    if all(failure.unsure for failure in left):
+        return GateReason(ReasonCode.SUITE, key, Decision.BLOCK, f"{name} is too noisy: {shown}{cut}", who, "/retry")
     text = f"{name} {_said(result, left)}: {shown}{cut}"
     scope = f'"{names[0]}"' if any(char.isspace() for char in names[0]) else names[0]
     how = f'mend it and push, or a maintainer: /waive {scope} until=YYYY-MM-DD owner=@… reason="…" plan="…"'

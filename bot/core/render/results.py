@@ -24,6 +24,7 @@ from bot.core.render.text import (
 )
 from bot.core.types import Level, Outcome
 from bot.core.validation import Artifact, Report, TestOutcome, TestResult, level_outcome
+from bot.core.waivers import Failure
 
 RESULTS = "results"
 _SIGN = {
@@ -44,7 +45,9 @@ _RAN = frozenset({Outcome.PASSED, Outcome.FAILED, Outcome.OMITTED, Outcome.WAIVE
 
 @dataclass(frozen=True, slots=True)
 class SuiteState:
-    """One suite at one commit: queued or running (`outcome` None), or done with what its report came to."""
+    """One suite at one commit: queued or running (`outcome` None), or done with what its report came to. `metrics`
+    are those that break their budget, or of which it can't be told.
+    """
 
     level: Level
     suite: str
@@ -58,6 +61,7 @@ class SuiteState:
     report: Report | None = None
     known: dict[str, str] | None = None
     classes: dict[str, FailureClass] | None = None
+    metrics: tuple[Failure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +116,7 @@ def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
                 "expected": s.report.manifest.expected if s.report else 0,
                 "failed": [t.id[:200] for t in s.report.failures[:100]] if s.report else [],
                 "causes": {key: found.kind.value for key, found in list((s.classes or {}).items())[:100]},
+                **({"metrics": [f"{m.name}: {m.why}"[:300] for m in s.metrics[:100]]} if s.metrics else {}),
             }
             for s in states
         ],
@@ -223,6 +228,7 @@ def _failures(states: Sequence[SuiteState]) -> list[str]:
             names = "\n".join(test.id for test in tests[:200])
             text.append(details(f"{len(tests)} tests", fence(names)))
         parts.append("\n\n".join(text))
+    parts += [_metrics(state) for state in states if state.metrics]
     for state in states:
         if state.report and state.report.manifest.missing:
             missing = state.report.manifest.missing
@@ -232,6 +238,14 @@ def _failures(states: Sequence[SuiteState]) -> list[str]:
                 + details("Which", names)
             )
     return parts
+
+
+def _metrics(state: SuiteState) -> str:
+    shown = state.metrics[:50]
+    rows = [f"- {'❔' if one.unsure else '❌'} {code(one.name)}: {line(one.why, 300)}" for one in shown]
+    more = f"\n- … and {len(state.metrics) - len(shown)} more" if len(state.metrics) > len(shown) else ""
+    title = f"#### {state.level.value} {code(state.suite)}: {plural(len(state.metrics), 'metric')} not within budget"
+    return f"{title}\n\n" + "\n".join(rows) + more
 
 
 def _repeat(states: Sequence[SuiteState]) -> list[str]:

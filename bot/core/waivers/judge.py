@@ -36,7 +36,8 @@ class ScopeKind(StrEnum):
 class Failure:
     """One thing that did not pass: a test of a suite, a metric of a kernel, or the suite as a whole.
 
-    `why` is for people, and makes no difference between two failures.
+    `why` is for people, and makes no difference between two failures; nor does `unsure`: that what was measured is too
+    noisy to tell whether it failed.
     """
 
     level: Level
@@ -46,6 +47,7 @@ class Failure:
     metric: str | None = None
     kernel: str | None = None
     why: str = field(default="", compare=False)
+    unsure: bool = field(default=False, compare=False)
 
     @property
     def name(self) -> str:
