@@ -85,7 +85,7 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("check_suite", ("completed",), "other_ci"),
     Trigger("workflow_run", ("completed",), "other_ci"),
     Trigger("merge_group", ("checks_requested", "destroyed"), "gate_group", "event"),
-    Trigger("membership", (), "gate_all", "repository"),
+    Trigger("membership", (), "gate_all", "event"),
 )
 
 CRONS: Sequence[Cron] = (

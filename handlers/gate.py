@@ -18,6 +18,8 @@ from handlers.auditing import record
 from handlers.facts import gate_facts
 from handlers.failing import suite_results
 from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, open_fork
+from handlers.regating import NOTE as SEEN
+from handlers.regating import concerned, facts_seen, seen_now
 from handlers.requesting import request_sign_offs
 from handlers.validate import GROUP, Target, start_level, stranger
 from handlers.waivers import ask_in_pull
@@ -49,6 +51,7 @@ async def gate(ctx: Context, job: Job) -> None:
             continue  # what was read belongs to two commits
         result = decide(config=fork.config, facts=facts, now=fork.now)
         await _note_decision(fork, number, result)
+        await _note_facts(fork, number, facts)
         await write_gate(fork.github, pull.head.sha, gate_check(result))
         await ask_in_pull(fork, number, _used(facts), facts.people)
         await request_sign_offs(fork, number, facts, result)
@@ -75,15 +78,32 @@ async def _note_decision(fork: Fork, number: int, result: GateResult) -> None:
         await record(tx, scope=fork.scope, kind=AuditKind.GATE, body=body, at=fork.now)
 
 
+async def _note_facts(fork: Fork, number: int, facts: GateFacts) -> None:
+    key, seen = f"gate-facts:{number}", facts_seen(fork.config, facts)
+    if await fork.note(key) != seen:
+        await fork.put_note(key, seen)
+
+
 async def gate_all(ctx: Context, job: Job) -> None:
-    """Job `gate_all`: something changed that concerns every open pull request, and every group in the merge queue."""
+    """Job `gate_all`: something changed that may concern every open pull request, and every group in the merge queue.
+
+    Only those are asked for whose decision may be another one now (see `handlers.regating`); who is a member of what is
+    kept nowhere, so a change of that asks for all of them.
+    """
     try:
-        base: str | None = (await open_fork(ctx, job.scope)).config.fork.branch
+        fork = await open_fork(ctx, job.scope)
+        now = await seen_now(fork)
+        pulls = await fork.github.pulls(state="open", base=fork.config.fork.branch)
+        before = None if job.payload.get("event") == "membership" else await fork.note(SEEN)
+        known = {pull.number: await fork.note(f"gate-facts:{pull.number}") for pull in pulls if before}
+        numbers = concerned(before=before, now=now, pulls=pulls, known=known)
     except BrokenConfig:
-        base = None  # which branch it is can't be read: all of them are shut
-    github = ctx.github.repository(job.scope.installation, job.scope.repository)
-    for pull in await github.pulls(state="open", base=base):
-        await _ask(ctx, job, "gate", f"#{pull.number}", {"number": pull.number})
+        # which branch it is can't be read: all of them are shut
+        github, now = ctx.github.repository(job.scope.installation, job.scope.repository), {}
+        numbers = [pull.number for pull in await github.pulls(state="open", base=None)]
+    for number in numbers:
+        await _ask(ctx, job, "gate", f"#{number}", {"number": number})
+    await ctx.store.put_note(job.installation, job.repository, SEEN, now, ctx.now())
     for sha, group in (await ctx.store.note(job.installation, job.repository, GROUPS) or {}).items():
         await _ask(ctx, job, "gate_group", sha, {"sha": sha, "ref": group["ref"]})
 
