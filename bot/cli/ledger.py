@@ -14,6 +14,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.cli.sides import (
+    FORK,
+    UPSTREAM,
+    ConfigFile,
+    Fork,
+    ForkRef,
+    Marker,
+    Upstream,
+    UpstreamRef,
+    opened,
+    settings_of,
+)
+
 if TYPE_CHECKING:
     from bot.cli.pair import Pair
     from bot.core.config import Config
@@ -23,14 +36,6 @@ if TYPE_CHECKING:
 
 app = typer.Typer(no_args_is_help=True, help="Show, verify or rebuild what became of each upstream commit.")
 
-Upstream = Annotated[Path, typer.Option(help="Clone of upstream: bare, or with a work tree.")]
-Fork = Annotated[Path, typer.Option(help="Clone of the fork.")]
-UpstreamRef = Annotated[str | None, typer.Option(help="Upstream's branch or commit (default: its HEAD).")]
-ForkRef = Annotated[str | None, typer.Option(help="The fork's branch or commit (default: its HEAD).")]
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help="The fork's file (default: .github/graft.yml at the fork's tip).")
-]
-Marker = Annotated[list[str] | None, typer.Option(help="A pattern by which older picks were recorded; may repeat.")]
 Now = Annotated[int | None, typer.Option(help="Time to tell ages by, in seconds since the epoch (default: now).")]
 Repository = Annotated[
     str | None, typer.Option("--repository", "-r", help="One fork of this deployment, owner/name (default: all).")
@@ -54,8 +59,8 @@ def show(
     as_json: AsJson = False,
 ) -> None:
     """Print both pins, the metrics and the holes (exit 0 done, 2 could not run)."""
-    with _guard(), _opened(upstream, fork, upstream_ref, fork_ref) as pair:
-        settings = _settings(pair, config, marker or [])
+    with _guard(), opened(upstream, fork, upstream_ref, fork_ref) as pair:
+        settings = settings_of(pair.git, pair.fork, config, marker or [])
         ledger, _ = _read(pair, settings, now)
         if as_json:
             typer.echo(json.dumps(as_dict(ledger), indent=1))
@@ -65,8 +70,8 @@ def show(
 
 @app.command()
 def verify(
-    upstream: Annotated[Path | None, typer.Option(help="Clone of upstream: bare, or with a work tree.")] = None,
-    fork: Annotated[Path | None, typer.Option(help="Clone of the fork.")] = None,
+    upstream: Annotated[str | None, UPSTREAM] = None,
+    fork: Annotated[str | None, FORK] = None,
     upstream_ref: UpstreamRef = None,
     fork_ref: ForkRef = None,
     config: ConfigFile = None,
@@ -88,8 +93,8 @@ def verify(
     if upstream is None or fork is None:
         typer.echo("give both --upstream and --fork, or neither to verify this deployment's store", err=True)
         raise typer.Exit(2)
-    with _guard(), _opened(upstream, fork, upstream_ref, fork_ref) as pair:
-        settings = _settings(pair, config, marker or [])
+    with _guard(), opened(upstream, fork, upstream_ref, fork_ref) as pair:
+        settings = settings_of(pair.git, pair.fork, config, marker or [])
         ledger, history = _read(pair, settings, None)
         problems = [*_doubts(history), *(_lost(ledger, history, against) if against is not None else ())]
         if as_json:
@@ -175,26 +180,6 @@ def _deployment() -> Iterator[tuple[Settings, Any]]:
     except (SettingsError, StoreUnavailable, GitHubError, BrokenConfig) as error:
         typer.echo(f"graft ledger: {error}", err=True)
         raise typer.Exit(2) from None
-
-
-@contextmanager
-def _opened(upstream: Path, fork: Path, upstream_ref: str | None, fork_ref: str | None) -> Iterator[Pair]:
-    from bot.cli.pair import open_pair
-
-    with open_pair(upstream, fork, upstream_ref=upstream_ref, fork_ref=fork_ref) as pair:
-        yield pair
-
-
-def _settings(pair: Pair, path: Path | None, markers: list[str]) -> Config:
-    """The fork's file, and the markers named besides; without a file, defaults."""
-    from bot.core.config import Config, Upstream, load
-
-    text = path.read_bytes() if path is not None else pair.git.read_file(pair.fork, ".github/graft.yml")
-    config = load(text.decode()) if text is not None else Config(upstream=Upstream(repository="upstream/upstream"))
-    if not markers:
-        return config
-    ingest = config.ingest.model_copy(update={"picked_markers": (*config.ingest.picked_markers, *markers)})
-    return config.model_copy(update={"ingest": ingest})
 
 
 def _read(pair: Pair, config: Config, now: int | None) -> tuple[Ledger, History]:

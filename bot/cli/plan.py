@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
 import re
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -17,27 +14,27 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.sides import (
+    CONFIG_PATH,
+    ConfigFile,
+    Fork,
+    ForkRef,
+    Marker,
+    Upstream,
+    UpstreamRef,
+    kept_folder,
+    opened,
+    settings_of,
+)
+
 if TYPE_CHECKING:
     from bot.cli.pair import Pair
     from bot.clients.git import Git
-    from bot.core.config import Config
     from bot.core.types import Plan
 
-CONFIG_PATH = ".github/graft.yml"
-_URL = re.compile(r"^[a-z][a-z0-9+.-]*://|^[\w.-]+@[\w.-]+:", re.IGNORECASE)
 _QUIET = 2.0  # seconds
 _RECORDED = 5  # picks recorded in one way that nobody told Graft of: said from here on
 
-Upstream = Annotated[
-    str, typer.Option(help="Upstream: the path of a clone (bare or not), or a URL.", show_default=False)
-]
-Fork = Annotated[str, typer.Option(help="The fork: the path of a clone, or a URL.", show_default=False)]
-UpstreamRef = Annotated[str | None, typer.Option(help="Upstream's branch or commit; its HEAD by default.")]
-ForkRef = Annotated[str | None, typer.Option(help="The fork's branch or commit; its HEAD by default.")]
-ConfigFile = Annotated[
-    Path | None, typer.Option("--config", help=f"The fork's file; {CONFIG_PATH} of its tip by default.")
-]
-Marker = Annotated[list[str] | None, typer.Option(help="A pattern with (?P<sha>…) by which older picks were recorded.")]
 Explain = Annotated[
     str | None, typer.Option(help="Tell all of one upstream commit: (the start of) its sha, or #number.")
 ]
@@ -84,10 +81,10 @@ def command(
     from bot.core.config import ConfigError
     from handlers.planning import CannotPlan
 
-    folder = cache or Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "graft"
+    folder = cache or kept_folder()
     try:
         sides = Sides(upstream, fork, upstream_ref, fork_ref, _end_of(at) if at is not None else None)
-        with _opened(sides, folder) as pair:
+        with opened(upstream, fork, upstream_ref, fork_ref, folder) as pair:
             plan = _plan(pair, sides, config, marker or [], folder)
             _show(pair, plan, sides, explain, html, as_json=as_json)
     except (PlanError, CannotPlan, GitError, ConfigError, ValueError, OSError) as error:
@@ -100,7 +97,7 @@ def _plan(pair: Pair, sides: Sides, config: Path | None, markers: list[str], fol
     from handlers.planning import make_plan
 
     upstream, fork = (_as_of(pair.git, ref, sides.at) for ref in (pair.upstream, pair.fork))
-    settings = _settings(pair.git, fork, config, markers)
+    settings = settings_of(pair.git, fork, config, markers)
     now = sides.at or max(commit.committer_time for commit in pair.git.commits_of([upstream, fork]))
     folder.mkdir(parents=True, exist_ok=True)
     with SymbolCache(folder / "symbols.sqlite") as kept:
@@ -136,36 +133,6 @@ def _show(pair: Pair, plan: Plan, sides: Sides, explain: str | None, html: Path 
         show_plan(plan)
 
 
-@contextmanager
-def _opened(sides: Sides, folder: Path) -> Iterator[Pair]:
-    from bot.cli.pair import open_pair
-
-    upstream = _local(sides.upstream, folder)
-    fork = _local(sides.fork, folder)
-    with open_pair(upstream, fork, upstream_ref=sides.upstream_ref, fork_ref=sides.fork_ref) as pair:
-        yield pair
-
-
-def _local(where: str, folder: Path) -> Path:
-    """The path of a repository; what is told as a URL is fetched into a mirror that is kept for the next time."""
-    if not _URL.match(where):
-        path = Path(where).expanduser()
-        if not path.exists():
-            raise PlanError(f"{where} is not there: give the path of a clone, or a URL such as https://github.com/o/r")
-        return path
-    from bot.clients.git import Git
-
-    path = folder / "mirrors" / f"{hashlib.sha256(where.encode()).hexdigest()[:16]}.git"
-    with Git.open_mirror(path) as git:
-        typer.echo(f"fetching {where}", err=True)
-        refs = git.remote_refs(where)
-        git.fetch(where, ["+refs/heads/*:refs/heads/*"])
-        head = refs.get("HEAD", "")
-        if head.startswith("refs/heads/"):
-            git.set_head(head)
-    return path
-
-
 def _as_of(git: Git, ref: str, at: int | None) -> str:
     if at is None:
         return git.resolve(ref) or ref
@@ -173,21 +140,6 @@ def _as_of(git: Git, ref: str, at: int | None) -> str:
     if not before:
         raise PlanError(f"{ref} has no commit before that day: give a later --at")
     return before[-1].sha
-
-
-def _settings(git: Git, fork: str, path: Path | None, markers: list[str]) -> Config:
-    from bot.core.config import Config, load
-
-    if path is not None:
-        config = load(path.read_bytes().decode("utf-8", "replace"))
-    else:
-        text = git.read_file(fork, CONFIG_PATH)
-        plain = Config.of({"upstream": {"repository": "upstream/upstream"}})
-        config = load(text.decode("utf-8", "replace")) if text is not None else plain
-    if not markers:
-        return config
-    ingest = config.ingest.model_copy(update={"picked_markers": (*config.ingest.picked_markers, *markers)})
-    return config.model_copy(update={"ingest": ingest})
 
 
 def _end_of(day: str) -> int:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.cli.sides import with_markers
+
 if TYPE_CHECKING:
     from bot.core.config import Config
     from handlers.replaying import Judged
@@ -201,8 +203,7 @@ def _config(path: Path | None, markers: list[str]) -> Config | None:
             found = load(path.read_text("utf-8"))
         except OSError as error:
             raise CannotReplay(f"{path}: {error}") from None
-    ingest = found.ingest.model_copy(update={"picked_markers": (*found.ingest.picked_markers, *markers)})
-    return found.model_copy(update={"ingest": ingest})
+    return with_markers(found, markers)
 
 
 def _progress() -> Callable[[str, int, int], None]:

@@ -8,8 +8,10 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from typer.main import get_command
 from typer.testing import CliRunner
 
+from bot.cli import build
 from bot.cli.ledger import app
 
 RUNNER = CliRunner()
@@ -169,3 +171,24 @@ def test_paths_that_are_no_repository(pair: tuple[Repo, Repo, list[str]], tmp_pa
     linked = tmp_path / "linked"
     pair[1].git("worktree", "add", "-q", "--detach", str(linked))
     assert call("show", pair[0].path, linked)[0] == 0
+
+
+def test_plan_and_ledger_ask_for_the_two_sides_in_the_same_words() -> None:
+    commands = [get_command(build(arguments)) for arguments in (["plan"], ["ledger"])]
+    plan, ledger = (graft.commands[name] for graft, name in zip(commands, ("plan", "ledger"), strict=True))  # type: ignore[attr-defined]
+    told = [
+        {option.name: (option.opts, option.help) for option in command.params}
+        for command in (plan, ledger.commands["show"], ledger.commands["verify"])
+    ]
+    for name in ("upstream", "fork", "upstream_ref", "fork_ref", "config", "marker"):
+        assert told[0][name] == told[1][name] == told[2][name]
+
+
+def test_a_side_may_be_a_url(
+    pair: tuple[Repo, Repo, list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    sides = ("--upstream", f"file://{pair[0].path}", "--fork", str(pair[1].path), "--json")
+    done = RUNNER.invoke(app, ["show", *sides])
+    assert done.exit_code == 0, done.output
+    assert len(json.loads(done.stdout)["entries"]) == len(pair[2])
