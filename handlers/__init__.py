@@ -91,6 +91,7 @@ TRIGGERS: Sequence[Trigger] = (
 CRONS: Sequence[Cron] = (
     Cron("sweep", timedelta(minutes=5)),
     Cron("expire_runs", timedelta(seconds=30), per_repository=False),
+    Cron("elsewhere", timedelta(minutes=1)),
     Cron("redeliver", timedelta(minutes=1), per_repository=False),
     Cron("register", timedelta(hours=1), per_repository=False),
     Cron("prune", timedelta(hours=12), per_repository=False),
@@ -111,6 +112,7 @@ JOBS: Mapping[str, Handler] = {
     "validate": _handler("validate", "validate"),
     "validate_trunk": _handler("validate", "validate_trunk"),
     "results": _handler("results", "results"),
+    "elsewhere": _handler("elsewhere", "elsewhere"),
     "gate": _handler("gate", "gate"),
     "gate_all": _handler("gate", "gate_all"),
     "gate_group": _handler("gate", "gate_group"),

@@ -51,7 +51,14 @@ async def _below(fork: Fork, run: Run) -> str:
 async def _base_run(fork: Fork, run: Run, base: str) -> BaseRun | None:
     """Trunk's newest run of the suite there that says something."""
     runs = await fork.ctx.store.runs(
-        fork.name, base, run.level, suite=run.suite, trunk=True, states=(RunState.DONE,), limit=5
+        fork.name,
+        base,
+        run.level,
+        suite=run.suite,
+        trunk=True,
+        states=(RunState.DONE,),
+        capacity=run.capacity,
+        limit=5,
     )
     for one in runs:
         if one.report is not None and one.outcome not in _SAYS_NOTHING:
@@ -69,7 +76,14 @@ async def _base_run(fork: Fork, run: Run, base: str) -> BaseRun | None:
 async def _passed_here(fork: Fork, run: Run) -> frozenset[str]:
     """Tests that passed in another finished run of the suite at the same commit."""
     runs = await fork.ctx.store.runs(
-        fork.name, run.sha, run.level, number=run.number, suite=run.suite, states=(RunState.DONE,), limit=5
+        fork.name,
+        run.sha,
+        run.level,
+        number=run.number,
+        suite=run.suite,
+        states=(RunState.DONE,),
+        capacity=run.capacity,
+        limit=5,
     )
     reports = [Report.model_validate(one.report) for one in runs if one.id != run.id and one.report is not None]
     return frozenset(test.id for report in reports for test in report.tests if test.outcome.proves)

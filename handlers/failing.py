@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.context import Run
 from bot.context import RunState as Row
 from bot.core.gate import RunState, SuiteResult
 from bot.core.measured import metric_failures, trunk_values
+from bot.core.saturation import Half, together
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
 from bot.core.waivers import Failure
 from handlers.fork import Fork
-from handlers.validate import latest
+from handlers.validate import SECOND, latest
 
 TRUNK_RUNS = 5
 _STATES = {Row.QUEUED: RunState.QUEUED, Row.LEASED: RunState.RUNNING, Row.DONE: RunState.DONE}
@@ -21,7 +22,44 @@ _STATES = {Row.QUEUED: RunState.QUEUED, Row.LEASED: RunState.RUNNING, Row.DONE: 
 
 async def suite_results(fork: Fork, runs: Sequence[Run]) -> tuple[SuiteResult, ...]:
     """What each suite's newest run says; `runs` are those of one commit, newest first."""
-    return tuple([await _result(fork, key[0], run, runs) for key, run in latest(list(runs)).items()])
+    results = []
+    for (level, name), run in latest(list(runs)).items():
+        result = await _result(fork, level, run, runs)
+        suite = next((one for one in fork.config.validation.of(level) if one.suite == name), None)
+        results.append(result if suite is None or suite.second is None else await _twice(fork, result, run))
+    return tuple(results)
+
+
+async def _twice(fork: Fork, first: SuiteResult, run: Run) -> SuiteResult:
+    """What a suite that is proved twice says: done once both are, passed where both passed and they agree."""
+    runs = await fork.ctx.store.runs(fork.name, run.sha, run.level, suite=run.suite, capacity=SECOND)
+    second = next((one for one in runs if one.number == run.number), None)
+    if second is None:
+        return replace(first, state=RunState.QUEUED, outcome=None)
+    other = await _result(fork, first.level, second)
+    if RunState.QUEUED in (first.state, other.state) or RunState.RUNNING in (first.state, other.state):
+        waiting = first if first.state is not RunState.DONE else other
+        return replace(waiting, attempt=first.attempt, run=first.run, failures=())
+    said = together(first=_half(first, run), second=_half(other, second))
+    argued = tuple(
+        Failure(
+            first.level,
+            first.suite,
+            Outcome.DISAGREED,
+            test=one.test,
+            why=f"{one.first} on {run.label}, {one.second} on {second.label}",
+        )
+        for one in said.disagreements
+    )
+    named = {failure.test for failure in argued}
+    rest = tuple(f for f in (*first.failures, *other.failures) if f.test not in named or f.metric is not None)
+    if said.outcome is Outcome.DISAGREED:  # a suite as a whole is no failure beside what they disagree about
+        rest = tuple(f for f in rest if f.test is not None or f.metric is not None)
+    return replace(first, outcome=said.outcome, failures=tuple(dict.fromkeys((*argued, *rest))))
+
+
+def _half(result: SuiteResult, run: Run) -> Half:
+    return Half(result.outcome, Report.model_validate(run.report) if run.report else None)
 
 
 @dataclass(frozen=True, slots=True)

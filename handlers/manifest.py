@@ -28,14 +28,14 @@ _MOST_FILES = 4_000
 
 
 async def expectation(
-    fork: Fork, target: Target, level: Level, suite: Suite
+    fork: Fork, target: Target, level: Level, suite: Suite, *, capacity: str = ""
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The tests that must report and those that may be skipped; nothing is expected before trunk was green once.
 
     Held against the very commit that was green: what the change, or trunk meanwhile, deleted or renamed is not missed.
     Raises FetchError where the target's source can't be had.
     """
-    good = await _good_runs(fork, level, suite)
+    good = await _good_runs(fork, level, suite, capacity)
     if not good:
         return (), ()
     await ensure_source(fork.ctx, fork.scope, target.sha, target.number)
@@ -71,7 +71,7 @@ async def learned_of(fork: Fork, level: Level, suite: Suite) -> Learned:
     return learn(reports=[_report(run) for run in good], canary=suite.canary)
 
 
-async def _good_runs(fork: Fork, level: Level, suite: Suite) -> list[Run]:
+async def _good_runs(fork: Fork, level: Level, suite: Suite, capacity: str = "") -> list[Run]:
     return await fork.ctx.store.runs(
         fork.name,
         level=level.value,
@@ -79,6 +79,7 @@ async def _good_runs(fork: Fork, level: Level, suite: Suite) -> list[Run]:
         trunk=True,
         states=(RunState.DONE,),
         outcome=Outcome.PASSED,
+        capacity=capacity,
         limit=GOOD_RUNS,
     )
 

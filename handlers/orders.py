@@ -139,7 +139,7 @@ async def retry(asked: Asked) -> Said:
     bad = [
         s
         for s in await suite_states(fork, sha=pull.head.sha, number=pull.number)
-        if s.outcome not in (None, Outcome.PASSED, Outcome.WAIVED)
+        if s.verdict not in (None, Outcome.PASSED, Outcome.WAIVED)
     ]
     queued: list[str] = []
     told: list[str] = []

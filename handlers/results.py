@@ -8,10 +8,12 @@ from datetime import timedelta
 from bot.context import Annotation as GitHubAnnotation
 from bot.context import Context, Job, Run, RunState
 from bot.core.config import Suite
+from bot.core.dispatched import workflow_of
 from bot.core.failure_class import KnownCause
 from bot.core.owners import owners_of
 from bot.core.render.results import RESULTS, CheckText, SuiteState, check_text, results_comment
 from bot.core.render.text import marker
+from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report, level_outcome
 from bot.core.waivers import Failure
@@ -20,7 +22,7 @@ from handlers.failing import over_budget
 from handlers.fork import Fork, open_fork
 from handlers.known import known_causes
 from handlers.signatures import sign
-from handlers.validate import BEFORE, GROUP, latest
+from handlers.validate import BEFORE, GROUP, SECOND, latest
 
 _ALIVE = timedelta(minutes=10)  # a runner says hello each minute
 
@@ -47,17 +49,38 @@ async def results(ctx: Context, job: Job) -> None:
 
 
 async def suite_states(fork: Fork, *, sha: str, number: int | None) -> list[SuiteState]:
-    """Each suite that has a run at this commit, with what its newest one came to."""
-    runs = [run for run in await fork.ctx.store.runs(fork.name, sha) if run.number == number]
+    """Each suite that has a run at this commit, with what its newest one came to; a search's steps are none of them."""
+    there = await fork.ctx.store.runs(fork.name, sha)
+    runs = [run for run in there if run.number == number and run.turn is not Turn.SEARCH]
     newest = latest(runs)
+    again = latest([run for run in await _second_runs(fork, sha) if run.number == number])
     known = await known_causes(fork, runs[0].base) if runs and number is not None else None
     states = []
     for level in Level:
         for suite in fork.config.validation.of(level):
-            if (run := newest.get((level, suite.suite))) is not None:
-                state = await _state(fork, level, suite, run, known)
-                states.append(_judged(state, await over_budget(fork, level, run, runs)) if number else state)
+            if (run := newest.get((level, suite.suite))) is None:
+                continue
+            state = await _state(fork, level, suite, run, known)
+            state = _judged(state, await over_budget(fork, level, run, runs)) if number else state
+            if (second := suite.again()) is not None:
+                run = again.get((level, suite.suite))
+                other = await _state(fork, level, second, run, known) if run is not None else _missing(state, second)
+                state = replace(state, second=replace(other, again=True))
+            states.append(state)
     return states
+
+
+async def _second_runs(fork: Fork, sha: str) -> list[Run]:
+    if not any(suite.second for level in Level for suite in fork.config.validation.of(level)):
+        return []
+    return await fork.ctx.store.runs(fork.name, sha, capacity=SECOND)
+
+
+def _missing(state: SuiteState, second: Suite) -> SuiteState:
+    """A second time that nobody started yet."""
+    return replace(
+        state, label=second.runner[-1], running=False, outcome=None, reason="", report=None, classes=None, attempt=1
+    )
 
 
 def _judged(state: SuiteState, over: tuple[Failure, ...]) -> SuiteState:
@@ -72,7 +95,8 @@ async def _state(
 ) -> SuiteState:
     report = sign(Report.model_validate(run.report)) if run.report else None
     reason = report.reason if report else ""
-    if run.outcome is None and run.state is RunState.QUEUED and not await _runners(fork, run):
+    pool = workflow_of(run.label) is None
+    if run.outcome is None and run.state is RunState.QUEUED and pool and not await _runners(fork, run):
         reason = f"no runner with label {_labels(run)} is there: it waits until {run.deadline:%Y-%m-%d %H:%M} UTC"
     if run.outcome == Outcome.INFRA and report is None:
         late = f"no report by its deadline, {run.deadline:%Y-%m-%d %H:%M} UTC"
@@ -94,6 +118,8 @@ async def _state(
 
 
 async def _untaken(fork: Fork, run: Run) -> str:
+    if workflow_of(run.label) is not None:
+        return f"GitHub did not start {workflow_of(run.label)}"
     there = await _runners(fork, run)
     return f"none of {', '.join(there)} took it" if there else f"no runner with label {_labels(run)} is there"
 

@@ -17,6 +17,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.context import Context, FetchError, Queued, QueueUnavailable, Run, Runner, RunState, Scope
+from bot.core.dispatched import workflow_of
 from bot.core.joblog import Cause, evidence, infra_text
 from bot.core.turns import in_turn
 from bot.core.types import Level, Outcome
@@ -123,7 +124,8 @@ def _fits(one: Queued, runner: Runner) -> bool:
         one.waiting.repository,
         one.installation,
     )
-    return mine and bool(one.wanted) and set(one.wanted) <= set(runner.labels)
+    pool = bool(one.wanted) and workflow_of(one.label) is None
+    return mine and pool and set(one.wanted) <= set(runner.labels)
 
 
 async def _never_heard(ctx: Context, runner: Runner, active: Sequence[str]) -> Run | None:
@@ -169,6 +171,8 @@ async def _give(ctx: Context, runner: Runner, run: Run, *, queued: bool) -> RunR
     request = RunRequest.model_validate(run.request)
     if runner.repository and (runner.repository, runner.installation) != (run.repository, run.installation):
         raise Refusal(403, f"runner {runner.name} serves {runner.repository} only")
+    if workflow_of(run.label) is not None:
+        raise Refusal(410, "the run is GitHub Actions'")
     lacking = sorted({*request.suite.runner} - {*runner.labels})
     if lacking:
         raise Refusal(403, f"runner {runner.name} lacks the label {', '.join(lacking)}")
@@ -232,20 +236,24 @@ async def report(ctx: Context, runner: Runner, run_id: str, body: bytes, *, atte
         raise Refusal(409, f"attempt {attempt} is not leased by {runner.name}")
     if run.state is RunState.DONE:
         return {"recorded": False, "outcome": run.outcome}
-    judged = judge_report(run, RunRequest.model_validate(run.request), body, runner=runner)
+    return await take(ctx, run, judge_report(run, RunRequest.model_validate(run.request), body, runner=runner), runner)
+
+
+async def take(ctx: Context, run: Run, counted: Report, runner: Runner) -> dict[str, Any]:
+    """End the run with its report as it counts, or let it begin anew after trouble with the machine."""
     # a run that the bot cancelled is done by now: one that says cancelled was ended by its runner
-    if judged.outcome in (Outcome.INFRA, Outcome.CANCELLED) and await _again(ctx, run, runner):
-        return {"recorded": True, "outcome": judged.outcome.value, "again": True}
+    if counted.outcome in (Outcome.INFRA, Outcome.CANCELLED) and await _again(ctx, run, runner):
+        return {"recorded": True, "outcome": counted.outcome.value, "again": True}
     done = await ctx.store.finish_run(
-        run_id,
-        outcome=judged.outcome.value,
-        report=judged.model_dump(mode="json"),
+        run.id,
+        outcome=counted.outcome.value,
+        report=counted.model_dump(mode="json"),
         now=ctx.now(),
         runner=runner.name,
     )
     if done is not None:
         await _wake_results(ctx, done)
-    return {"recorded": done is not None, "outcome": judged.outcome.value}
+    return {"recorded": done is not None, "outcome": counted.outcome.value}
 
 
 def judge_report(run: Run, request: RunRequest, body: bytes, *, runner: Runner) -> Report:
@@ -255,15 +263,18 @@ def judge_report(run: Run, request: RunRequest, body: bytes, *, runner: Runner) 
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        return _invalid(run, request, runner, f"the report is not valid: {where}: {first['msg']}")
+        return no_report(run, f"the report is not valid: {where}: {first['msg']}", runner=runner)
     subject = (said.subject.repository, said.subject.commit, said.level.value, said.suite, said.run_id)
     if subject != (run.repository, run.sha, run.level, run.suite, run.id):
-        return _invalid(run, request, runner, "the report is about something else than the run that was leased")
+        return no_report(run, "the report is about something else than the run that was leased", runner=runner)
+    return judged(run, request, said, canary=has_canary(request.suite))
+
+
+def judged(run: Run, request: RunRequest, said: Report, *, canary: bool) -> Report:
+    """A report of this run as it counts; `canary`: whether one has to be in it."""
     manifest = check_manifest(expected=request.expected, skipped_before=request.skipped_before, tests=said.tests)
-    canary = said.manifest.canary
-    if canary is None and has_canary(request.suite):
-        canary = False
-    manifest = manifest.model_copy(update={"canary": canary})
+    seen = said.manifest.canary
+    manifest = manifest.model_copy(update={"canary": False if seen is None and canary else seen})
     outcome, why = conclude(
         claimed=said.outcome,
         tests=said.tests,
@@ -292,7 +303,9 @@ def _infra(said: Report, outcome: Outcome, why: str) -> tuple[Outcome, str]:
     return outcome, why
 
 
-def _invalid(run: Run, request: RunRequest, runner: Runner, reason: str) -> Report:
+def no_report(run: Run, reason: str, *, runner: Runner) -> Report:
+    """The report of a run that said nothing usable: `infra`, and why."""
+    request = RunRequest.model_validate(run.request)
     started = run.started_at or run.queued_at
     return Report(
         run_id=run.id,
@@ -353,12 +366,26 @@ async def _again(ctx: Context, run: Run, runner: Runner) -> bool:
     again = await ctx.store.requeue_run(run.id, ctx.now())
     if again is None:
         return False
-    try:
-        await ctx.queue.push_run(again.label, again.id, again.repository, again.sha, again.suite, attempt=again.attempt)
-    except QueueUnavailable as error:
-        ctx.log.warning("run not offered again yet", run=run.id, error=str(error))
+    await offer(ctx, again)
     await _wake_results(ctx, again)
     return True
+
+
+async def offer(ctx: Context, run: Run) -> None:
+    """Ring for a runner, or have the run's workflow started.
+
+    Where Redis is away the run stays queued in the store, and the sweep offers it again.
+    """
+    if workflow_of(run.label) is not None:
+        await ctx.store.enqueue(
+            "elsewhere", "repository", {}, installation=run.installation, repository=run.repository, now=ctx.now()
+        )
+        await ctx.queue.wake()
+        return
+    try:
+        await ctx.queue.push_run(run.label, run.id, run.repository, run.sha, run.suite, attempt=run.attempt)
+    except QueueUnavailable as error:
+        ctx.log.warning("run not offered yet", run=run.id, error=str(error))
 
 
 async def _elsewhere(ctx: Context, run: Run, runner: Runner) -> bool:

@@ -7,7 +7,8 @@ from datetime import timedelta
 from bot.context import Context, Job
 from handlers.alarm import watch
 from handlers.fork import open_fork
-from handlers.validate import offer, push_again
+from handlers.runner import offer
+from handlers.validate import push_again
 
 
 async def sweep(ctx: Context, job: Job) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.context import Context, Job, Pull, QueueUnavailable, Run, RunState
+from bot.context import Context, Job, Pull, Run, RunState
 from bot.core.batches import key_of
 from bot.core.config import Suite
+from bot.core.dispatched import workflow_of
 from bot.core.measured import needs_baseline
 from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import RunRequest
 from handlers.fork import Fork, open_fork
 from handlers.manifest import expectation
+from handlers.runner import offer
 
 WRITERS = ("write", "maintain", "admin")
+SECOND = "second"  # the capacity on which a suite is proved once more
 GROUP = 0  # in place of a pull request's number: the commit of a merge queue's group
 BEFORE = {Level.L1: None, Level.L2: Level.L1, Level.L3: Level.L2}
 
@@ -93,11 +96,14 @@ async def start_level(
     for suite in fork.config.validation.of(level):
         if suite.manual or (suites and suite.suite not in suites):
             continue
-        run = await _queue(fork, target, level, suite, again=again, turn=turn)
+        run = await _queue(fork, target, level, suite.once(), again=again, turn=turn)
         if run is not None:
             created.append(run)
             if target.number is not None and needs_baseline(suite):
-                await _measure_trunk(fork, target, level, suite, turn=turn)
+                await _measure_trunk(fork, target, level, suite.once(), turn=turn)
+        second = suite.again()
+        if second is not None and turn is not Turn.SEARCH:
+            await _queue(fork, target, level, second, again=again, turn=turn, capacity=SECOND)
     return created
 
 
@@ -110,14 +116,16 @@ def _turn(target: Target) -> Turn:
 async def _measure_trunk(fork: Fork, target: Target, level: Level, suite: Suite, *, turn: Turn) -> None:
     """Where trunk has no number to compare with, nor is one on its way, its commit below the change is measured too."""
     runs = await fork.ctx.store.runs(fork.name, level=level.value)
-    mine = [run for run in runs if run.number is None and run.suite == suite.suite]
+    mine = [r for r in runs if r.number is None and r.suite == suite.suite and r.turn is not Turn.SEARCH]
     if not any(run.state is not RunState.DONE or run.outcome == Outcome.PASSED for run in mine):
         await _queue(fork, Target(target.base, target.base), level, suite, again=True, turn=turn)
 
 
-async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool, turn: Turn) -> Run | None:
-    before = [r for r in await fork.ctx.store.runs(fork.name, target.sha, level.value) if r.suite == suite.suite]
-    before = [r for r in before if r.number == target.number]
+async def _queue(
+    fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool, turn: Turn, capacity: str = ""
+) -> Run | None:
+    there = await fork.ctx.store.runs(fork.name, target.sha, level.value, suite=suite.suite, capacity=capacity)
+    before = [r for r in there if r.number == target.number]
     if before and not again:
         return None
     if any(r.state is not RunState.DONE for r in before):
@@ -125,8 +133,9 @@ async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, agai
             await fork.ctx.store.hasten_run(r.id, turn)
         return None
     place = str(target.number) if target.number is not None else "trunk"
-    run_id = key_of(fork.name, place, target.sha, level.value, suite.suite, str(len(before)))
-    expected, skipped = await expectation(fork, target, level, suite)
+    parts = (fork.name, place, target.sha, level.value, suite.suite, str(len(before)))
+    run_id = key_of(*parts, capacity) if capacity else key_of(*parts)
+    expected, skipped = await expectation(fork, target, level, suite, capacity=capacity)
     request = RunRequest(
         run_id=run_id,
         repository=fork.name,
@@ -153,19 +162,12 @@ async def _queue(fork: Fork, target: Target, level: Level, suite: Suite, *, agai
         deadline=now + suite.deadline,
         queued_at=now,
         turn=turn,
+        capacity=capacity,
     )
     if not await fork.ctx.store.create_run(run):
         return None
     await offer(fork.ctx, run)
     return run
-
-
-async def offer(ctx: Context, run: Run) -> None:
-    """Ring for a runner. Where Redis is away the run stays queued in the store, and the sweep offers it again."""
-    try:
-        await ctx.queue.push_run(run.label, run.id, run.repository, run.sha, run.suite, attempt=run.attempt)
-    except QueueUnavailable as error:
-        ctx.log.warning("run not offered yet", run=run.id, error=str(error))
 
 
 async def push_again(fork: Fork) -> None:
@@ -181,6 +183,8 @@ async def cancel_superseded(fork: Fork, number: int, *, keep: str | None) -> Non
     for run in await fork.ctx.store.runs(fork.name, number=number, states=waiting, capacity=None):
         if run.sha != keep:
             await fork.ctx.store.finish_run(run.id, outcome=Outcome.CANCELLED.value, report=None, now=fork.now)
+            if workflow_of(run.label) is not None:
+                await fork.enqueue("elsewhere", "repository")
 
 
 def latest(runs: list[Run]) -> dict[tuple[Level, str], Run]:

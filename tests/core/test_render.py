@@ -152,6 +152,35 @@ def test_the_results_comment_reads_well() -> None:
     assert data is not None and data["suites"][0]["failed"] == [t.id for t in tests[1:]]
 
 
+def test_two_capacities_that_disagree_are_told_apart_from_a_failure() -> None:
+    ok = [TestResult(id=f"tests/test_a.py::test_{i}", outcome=TestOutcome.PASSED) for i in range(3)]
+    bad = [failing(1, "s1"), *ok[1:]]
+    first = state(
+        "unit",
+        Outcome.PASSED,
+        report(Outcome.PASSED, [bad[0].model_copy(update={"outcome": TestOutcome.PASSED}), *ok[1:]]),
+    )
+    there = report(Outcome.FAILED, bad)
+    there = there.model_copy(
+        update={"environment": there.environment.model_copy(update={"runner": "mi-1", "gpus": ()})}
+    )
+    second = replace(state("unit", Outcome.FAILED, there), label="mi350", again=True)
+    states = [replace(first, second=second), state("kernels", Outcome.PASSED, report(Outcome.PASSED, ok))]
+    text = results_comment(head=A, states=states)
+    same_as_golden("results_disagreed.md", text)
+    assert outcome_of(states) is Outcome.DISAGREED
+    data = read_block("report", text)
+    assert data is not None
+    told = data["suites"][0]
+    assert (told["outcome"], told["first"], told["second"]) == ("disagreed", "passed", "failed")
+    assert told["disagreed"] == [[bad[0].id, "passed", "failed"]]
+    check = check_text(Level.L1, states)
+    assert (check.conclusion, check.title) == ("failure", "L1 disagreed")
+    waiting = [replace(first, second=replace(second, outcome=None, report=None, running=True))]
+    assert outcome_of(waiting) is None
+    assert check_text(Level.L1, waiting).title == "L1: 0 of 1 suite done"
+
+
 def test_two_thousand_failures_fit_the_comment_and_the_check() -> None:
     tests = [failing(i, f"s{i % 40}", "E   boom\n" * 60) for i in range(2_000)]
     states = [state("unit", Outcome.FAILED, report(Outcome.FAILED, tests))]

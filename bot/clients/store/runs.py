@@ -12,6 +12,7 @@ import sqlalchemy as sa
 from bot.clients.store.models import Expired, Queued, Run, Runner, RunState
 from bot.clients.store.rows import Part, columns, insert_new, upsert
 from bot.clients.store.schema import runners, runs
+from bot.core.config import ACTIONS
 from bot.core.turns import Line, Turn, Waiting
 
 _RUN = [runs.c.run.label("id"), *columns(runs, without=("id", "run", "wanted"))]
@@ -48,7 +49,8 @@ class Runs(Part):
         capacity: str | None = "",
         limit: int = 1000,
     ) -> list[Run]:
-        """Runs of a repository, newest first, cut to what is given; `trunk`: those of no pull request.
+        """Runs of a repository, newest first, cut to what is given; `trunk`: trunk's own, so neither those of a pull
+        request nor the steps of a search for a culprit, which tell of commits long past.
 
         Those on a second capacity are left out, unless `capacity` names it or is None.
         """
@@ -58,7 +60,7 @@ class Runs(Part):
             if value is not None:
                 statement = statement.where(column == value)
         if trunk:
-            statement = statement.where(runs.c.number.is_(None))
+            statement = statement.where(runs.c.number.is_(None), runs.c.turn != Turn.SEARCH)
         if states is not None:
             statement = statement.where(runs.c.state.in_(states))
         rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
@@ -97,6 +99,15 @@ class Runs(Part):
         statement = sa.select(*_RUN).where(runs.c.state == RunState.QUEUED)
         if label is not None:
             statement = statement.where(runs.c.label == label)
+        return [Run(**row) for row in await self._all(statement.order_by(runs.c.id))]
+
+    async def runs_elsewhere(self, repository: str) -> list[Run]:
+        """Unfinished runs of a repository that no runner does, but a workflow of GitHub Actions, oldest first."""
+        statement = sa.select(*_RUN).where(
+            runs.c.repository == repository,
+            runs.c.state != RunState.DONE,
+            runs.c.label.startswith(ACTIONS, autoescape=True),
+        )
         return [Run(**row) for row in await self._all(statement.order_by(runs.c.id))]
 
     async def leased_by(self, runner: str) -> list[Run]:

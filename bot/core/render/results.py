@@ -22,6 +22,7 @@ from bot.core.render.text import (
     short,
     table,
 )
+from bot.core.saturation import Disagreement, Half, Together, together
 from bot.core.types import Level, Outcome
 from bot.core.validation import Artifact, Report, TestOutcome, TestResult, level_outcome
 from bot.core.waivers import Failure
@@ -36,6 +37,7 @@ _SIGN = {
     Outcome.TIMED_OUT: "⚠️ timed out",
     Outcome.CANCELLED: "⚪ cancelled",
     Outcome.WAIVED: "🟡 waived",
+    Outcome.DISAGREED: "⚠️ disagreed",
 }
 _ARTIFACTS = 20
 _LINK = re.compile(r"https://[A-Za-z0-9._~:/?%@!$&*+,;=-]{1,1000}")
@@ -62,6 +64,29 @@ class SuiteState:
     known: dict[str, str] | None = None
     classes: dict[str, FailureClass] | None = None
     metrics: tuple[Failure, ...] = ()
+    second: SuiteState | None = None
+    again: bool = False
+
+    @property
+    def name(self) -> str:
+        """The suite as it stands in tables and headings."""
+        return code(self.suite) + (" once more" if self.again else "")
+
+    @property
+    def verdict(self) -> Outcome | None:
+        """What the suite says, proved twice or once; None while it is not done."""
+        both = self._both().outcome if self.second is not None else self.outcome
+        return None if both is None else level_outcome((both, *(one.outcome for one in self.metrics)))
+
+    @property
+    def disagreements(self) -> tuple[Disagreement, ...]:
+        """What the two say differently of one commit."""
+        return self._both().disagreements if self.second is not None else ()
+
+    def _both(self) -> Together:
+        assert self.second is not None
+        own = self.report.outcome if self.metrics and self.report else self.outcome  # budgets are the first's alone
+        return together(first=Half(own, self.report), second=Half(self.second.outcome, self.second.report))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +113,17 @@ class CheckText:
 
 def outcome_of(states: Sequence[SuiteState]) -> Outcome | None:
     """The level's outcome at this commit; None while a suite is queued or running."""
-    outcomes = [state.outcome for state in states]
+    outcomes = [state.verdict for state in states]
     return None if any(o is None for o in outcomes) else level_outcome(o for o in outcomes if o is not None)
 
 
 def results_comment(*, head: str, states: Sequence[SuiteState]) -> str:
     """The one comment: a line of verdict, a table by level and suite, the failures, the commands that repeat them."""
     parts = [f"{marker(RESULTS)}\n{_verdict(head, states)}", _table(states)]
-    parts += _failures(states)
-    parts += _repeat(states)
-    parts += _artifacts(states)
+    parts += _disagreements(states)
+    parts += _failures(_flat(states))
+    parts += _repeat(_flat(states))
+    parts += _artifacts(_flat(states))
     return fit(parts, block("report", machine(head, states)), BODY_LIMIT - 100)
 
 
@@ -110,7 +136,7 @@ def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
             {
                 "level": s.level.value,
                 "suite": s.suite,
-                "outcome": s.outcome.value if s.outcome else None,
+                "outcome": s.verdict.value if s.verdict else None,
                 "attempt": s.attempt,
                 "tests": len(s.report.tests) if s.report else 0,
                 "expected": s.report.manifest.expected if s.report else 0,
@@ -118,9 +144,24 @@ def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
                 "causes": {key: found.kind.value for key, found in list((s.classes or {}).items())[:100]},
                 **({"metrics": [f"{m.name}: {m.why}"[:300] for m in s.metrics[:100]]} if s.metrics else {}),
             }
+            | (_machine_twice(s, s.second) if s.second is not None else {})
             for s in states
         ],
     }
+
+
+def _machine_twice(first: SuiteState, second: SuiteState) -> dict[str, Any]:
+    return {
+        "first": first.outcome.value if first.outcome else None,
+        "second": second.outcome.value if second.outcome else None,
+        "second_failed": [t.id[:200] for t in second.report.failures[:100]] if second.report else [],
+        "disagreed": [[(one.test or "")[:200], one.first, one.second] for one in first.disagreements[:100]],
+    }
+
+
+def _flat(states: Sequence[SuiteState]) -> list[SuiteState]:
+    """Each suite, and after it what it said where it was proved once more."""
+    return [one for state in states for one in (state, state.second) if one is not None]
 
 
 def check_text(level: Level, states: Sequence[SuiteState], *, waiting: str = "") -> CheckText:
@@ -130,10 +171,10 @@ def check_text(level: Level, states: Sequence[SuiteState], *, waiting: str = "")
         return CheckText("queued", None, f"{name} not started", waiting or "No suite was started at this commit.")
     outcome = outcome_of(states)
     summary = _table(states)
-    body = fit([*_failures(states), *_repeat(states)], limit=CHECK_LIMIT // 4)
+    body = fit([*_disagreements(states), *_failures(_flat(states)), *_repeat(_flat(states))], limit=CHECK_LIMIT // 4)
     if outcome is None:
-        done = sum(s.outcome is not None for s in states)
-        status = "in_progress" if any(s.running or s.outcome for s in states) else "queued"
+        done = sum(s.verdict is not None for s in states)
+        status = "in_progress" if any(s.running or s.outcome for s in _flat(states)) else "queued"
         return CheckText(status, None, f"{name}: {done} of {plural(len(states), 'suite')} done", summary)
     conclusion = {
         Outcome.PASSED: "success",
@@ -142,7 +183,7 @@ def check_text(level: Level, states: Sequence[SuiteState], *, waiting: str = "")
         Outcome.TIMED_OUT: "timed_out",
     }.get(outcome, "failure")
     return CheckText(
-        "completed", conclusion, f"{name} {outcome.value.replace('_', ' ')}", summary, body, _annotations(states)
+        "completed", conclusion, f"{name} {outcome.value.replace('_', ' ')}", summary, body, _annotations(_flat(states))
     )
 
 
@@ -158,13 +199,13 @@ def _verdict(head: str, states: Sequence[SuiteState]) -> str:
 
 def _table(states: Sequence[SuiteState]) -> str:
     rows = []
-    for s in states:
+    for s in _flat(states):
         report = s.report
         outcome = _SIGN[s.outcome] if s.outcome else ("⏳ running" if s.running else "⏳ queued")
         rows.append(
             [
                 s.level.value,
-                code(s.suite),
+                s.name,
                 outcome + (f": {line(s.reason, 160)}" if s.reason else ""),
                 _counts(report) if report else "–",
                 f"{report.seconds:.1f} s" if report else "–",
@@ -204,12 +245,31 @@ def _where(state: SuiteState) -> str:
     return line(f"{state.report.environment.runner or state.label}{gpu}", 80)
 
 
+def _disagreements(states: Sequence[SuiteState]) -> list[str]:
+    """Each suite whose two runs say different things of the commit, with both."""
+    parts = []
+    for s in states:
+        found, second = s.disagreements, s.second
+        if not found or second is None:
+            continue
+        head = f"#### {code(s.suite)}: its two runs of this commit disagree about {plural(len(found), 'test')}"
+        if all(one.test is None for one in found):
+            head = f"#### {code(s.suite)}: its two runs of this commit disagree"
+        rows = [[code(one.test[:200]) if one.test else "the suite", one.first, one.second] for one in found[:50]]
+        text = "Neither is believed until both say the same. A `/retry` runs both again."
+        parts.append("\n\n".join([head, text, table(["test", _where(s), _where(second)], rows)]))
+        if len(found) > 50:
+            names = fence("\n".join(one.test or "" for one in found[50:250]))
+            parts.append(details(f"{len(found) - 50} more", names))
+    return parts
+
+
 def _failures(states: Sequence[SuiteState]) -> list[str]:
     groups: dict[tuple[str, str, str], list[TestResult]] = {}
     owner: dict[tuple[str, str, str], SuiteState] = {}
     for state in states:
         for test in state.report.failures if state.report else ():
-            key = (state.level.value, state.suite, test.signature or test.id)
+            key = (state.level.value, state.name, test.signature or test.id)
             groups.setdefault(key, []).append(test)
             owner[key] = state
     parts = []
@@ -221,7 +281,7 @@ def _failures(states: Sequence[SuiteState]) -> list[str]:
             f" and {len(tests) - 1} more with the same cause" if len(tests) > 1 else ""
         )
         said = f"; **{found.kind.value}**: {found.why}" if found else ""
-        text = [head, f"{key[0]} {code(key[1])}{area}{said}" + (f"; open on trunk as {known}" if known else "")]
+        text = [head, f"{key[0]} {key[1]}{area}{said}" + (f"; open on trunk as {known}" if known else "")]
         if tests[0].message:
             text.append(fence(_cut(tests[0].message, 3_000)))
         if len(tests) > 1:
@@ -234,7 +294,7 @@ def _failures(states: Sequence[SuiteState]) -> list[str]:
             missing = state.report.manifest.missing
             names = fence("\n".join(missing[:200]))
             parts.append(
-                f"#### {plural(len(missing), 'expected test')} of {code(state.suite)} did not report\n\n"
+                f"#### {plural(len(missing), 'expected test')} of {state.name} did not report\n\n"
                 + details("Which", names)
             )
     return parts
