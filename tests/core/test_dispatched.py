@@ -146,4 +146,4 @@ UNUSABLE: list[tuple[str, dict[str, bytes | str]]] = [
 @pytest.mark.parametrize(("reason", "files"), UNUSABLE)
 def test_what_proves_nothing_is_refused_with_its_reason(reason: str, files: dict[str, bytes | str]) -> None:
     with pytest.raises(Unusable, match=reason):
-        read(**files)
+        read("success", **files)
