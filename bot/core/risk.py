@@ -14,13 +14,13 @@ from bot.core.config import Ingest
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint, Language
 from bot.core.paths import matches, matches_name
-from bot.core.signals import signals, toolchain_pins
+from bot.core.signals import constants, signals, toolchain_pins
 from bot.core.types import Reason, ReasonKind, Verdict
 from bot.core.weights import BASE, SAFE_BELOW, WATCH_BELOW, WEIGHTS
 
 _CERTAIN = 1.0
 _STRONG = 0.9
-_NEVER_SAFE = 0.07  # what can't be read, or is too large to be, is never called safe
+_NEVER_SAFE = 0.07  # what is too large to be read, can't be, or changes what the fork counts on is never called safe
 _SHOWN = 5
 
 
@@ -78,6 +78,7 @@ def assess(
         *_of_revert(revert),
         *_leaning(footprint, divergence, unlanded or Unlanded(), upstream_words),
         *_unreadable(footprint, ingest or Ingest()),
+        *_of_constants(footprint, divergence),
         *(
             Reason(s.kind, s.text, s.evidence, _weight(WEIGHTS.get(s.name, 0.0) * s.size))
             for s in signals(footprint, divergence)
@@ -178,6 +179,13 @@ def _names_in_code(footprint: Footprint) -> frozenset[str]:
         for name in file.refers
         if file.language is not Language.MLIR or "." in name
     )
+
+
+def _of_constants(footprint: Footprint, divergence: Divergence) -> Iterator[Reason]:
+    """Another value merges, compiles, and may still be wrong for who counts on the old one."""
+    if found := constants(footprint, divergence):
+        text = "changes the value of what the fork's own code uses"
+        yield Reason(ReasonKind.CHANGES_USED_SYMBOL, text, found[:_SHOWN], _NEVER_SAFE)
 
 
 def _unreadable(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:

@@ -9,7 +9,7 @@ from keyword import kwlist
 from math import log2
 
 from bot.core.divergence import Divergence, FileDivergence
-from bot.core.footprint import TOP, FileFootprint, Footprint, is_test
+from bot.core.footprint import TOP, FileFootprint, Footprint, Language, is_test, language_of
 from bot.core.types import ReasonKind
 
 _SHOWN = 5
@@ -24,11 +24,11 @@ _KEYWORDS = frozenset(kwlist) | {
     "string", "struct", "switch", "template", "this", "typedef", "typename", "union", "unsigned", "using", "virtual",
     "void", "def",
 }  # fmt: skip
-_PIN = re.compile(
-    r"(^|/)[^/]*(llvm|toolchain|nvidia|cuda|rocm|hip|clang|gcc|rust|sysroot|compiler)[^/]*"
-    r"(hash|version|revision|rev|pin|tag|commit)s?[^/]*$|(^|/)rust-toolchain(\.toml)?$",
-    re.IGNORECASE,
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+_TOOLS = frozenset(
+    ["llvm", "toolchain", "nvidia", "cuda", "rocm", "hip", "clang", "gcc", "rust", "sysroot", "compiler", "ptxas"]
 )
+_PINS = frozenset(["hash", "version", "revision", "rev", "pin", "tag", "commit"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +49,37 @@ def signals(footprint: Footprint, divergence: Divergence) -> tuple[Signal, ...]:
 
 
 def toolchain_pins(paths: Iterable[str]) -> tuple[str, ...]:
-    """The paths that pin a toolchain: a hash, a version or a revision of LLVM, CUDA, ROCm, a compiler."""
-    return tuple(sorted(path for path in paths if _PIN.search(path)))
+    """The paths that pin a toolchain: a hash, a version or a revision of LLVM, CUDA, ROCm, a compiler.
+
+    The name says both in words of their own, and it is no source of a program: what is pinned stands in a file of data.
+    """
+    return tuple(sorted(path for path in paths if _pins(path)))
+
+
+def _pins(path: str) -> bool:
+    name = path.rpartition("/")[2]
+    if name in {"rust-toolchain", "rust-toolchain.toml"}:
+        return True
+    words = {word.lower() for word in _WORD.findall(name)}
+    words |= {word.removesuffix("s") for word in words}
+    data = language_of(path) in {Language.OTHER, Language.CMAKE}
+    return data and not words.isdisjoint(_TOOLS) and not words.isdisjoint(_PINS)
+
+
+def constants(footprint: Footprint, divergence: Divergence) -> tuple[str, ...]:
+    """The constants whose value a commit changes and that the fork's own code uses, each with where."""
+    names = {
+        name
+        for file in footprint.files
+        for symbol in file.symbols
+        if symbol.what in ("signature", "body") and _constant(symbol.kind, file.language)
+        for name in symbol.names
+    }
+    return tuple(_used(_specific_users(names, divergence), divergence))
+
+
+def _constant(kind: str, language: Language) -> bool:
+    return kind in {"variable", "macro", "enumerator"} or (kind == "field" and language is Language.PYTHON)
 
 
 def specific(name: str, divergence: Divergence) -> bool:

@@ -138,6 +138,13 @@ def test_words_in_a_docstring_are_no_references() -> None:
     assert (set(file.refers), set(file.drops)) == ({"b"}, {"a"})
 
 
+def test_names_in_a_format_string_are_references() -> None:
+    old = b'def f():\n    return f"""\n  {one}\n  text\n"""\n'
+    new = old.replace(b"{one}", b"{two(three)!r:>{width}} {{no}}").replace(b"text", b"words")
+    file = only(of(("a.py", old, new)))
+    assert (set(file.refers), set(file.drops)) == ({"two", "three", "width"}, {"one"})
+
+
 def test_top_is_told_apart_from_symbols() -> None:
     file = only(of(("a.py", b"import a\n\n\ndef f(): pass\n", b"import a\nimport b\n\n\ndef f(): pass\n")))
     assert file.top
@@ -150,6 +157,11 @@ def test_top_is_told_apart_from_symbols() -> None:
     [
         (Language.CPP, b"a::b(c); // d\n/* e\n f */ g(\"h\", 'i');\n", {"a": (1,), "b": (1,), "c": (1,), "g": (3,)}),
         (Language.PYTHON, b"a.b = c  # d\n'''e\nf'''\ng\n", {"a": (1,), "b": (1,), "c": (1,), "g": (4,)}),
+        (Language.PYTHON, b"f'{a.b} {{no}} {c!r}'\n", {"a": (1,), "b": (1,), "c": (1,)}),
+        (Language.PYTHON, b"rf'{a:{b}.3f}' F\"{d['key']}\"\n", {"a": (1,), "b": (1,), "d": (1,)}),
+        (Language.PYTHON, b"f'''\n {a}\n {\n b}'''\nc\n", {"a": (2,), "b": (3,), "c": (5,)}),
+        (Language.PYTHON, b"x = f'{a != b}' + 'not {c}' + leaf'd'\n", {"x": (1,), "a": (1,), "b": (1,), "leaf": (1,)}),
+        (Language.PYTHON, b"f'{unclosed'\nb'{no}'\n", {"unclosed": (1,), "b": (2,)}),
         (Language.MLIR, b"// CHECK: tt.load\n%0 = tt.store\n", {"CHECK": (1,), "tt.load": (1,), "tt.store": (2,)}),
         (Language.OTHER, b"plain words\n", {"plain": (1,), "words": (1,)}),
     ],

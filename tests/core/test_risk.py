@@ -162,6 +162,9 @@ def test_a_name_must_be_rare_to_mean_one_thing(name: str, files: int, size: int,
     [
         ("cmake/llvm-hash.txt", True), ("cmake/nvidia-toolchain-version.json", True), ("rust-toolchain.toml", True),
         ("cmake/json-version.txt", False), ("lib/llvm/Conversion.cpp", False), ("docs/cuda.md", False),
+        ("cmake/LLVM_COMMIT", True), ("LLVMVersion.txt", True), ("clang-revisions.txt", True),
+        ("Dialect/TritonNvidiaGPU/IR/TritonNvidiaGPUOpInterfaces.td", False),  # nvidia, and "pIn" across two words
+        ("docs/chipping-in.txt", False), ("lib/CudaVersion.cpp", False),
     ],
 )  # fmt: skip
 def test_what_pins_a_toolchain(path: str, expected: bool) -> None:
@@ -214,6 +217,35 @@ def test_what_is_unreadable_or_too_large_is_never_safe() -> None:
     large = assess(footprint=many, divergence=fork(), trial=CLEAN, ingest=Ingest(max_files=2))
     assert large[0].kind is ReasonKind.TOO_LARGE
     assert verdict(large, CLEAN) is not Verdict.SAFE
+
+
+@pytest.mark.parametrize(
+    ("path", "old", "new", "own", "counts"),
+    [
+        ("lib/A.h", b"#define MAX_TILES 4\n", b"#define MAX_TILES 8\n", b"int mine = MAX_TILES;\n", True),
+        ("lib/A.h", b"constexpr int maxTiles = 4;\n", b"constexpr int maxTiles = 8;\n", b"int m = maxTiles;\n", True),
+        ("lib/A.h", b"enum E { FIRST = 1 };\n", b"enum E { FIRST = 2 };\n", b"int m = FIRST;\n", True),
+        ("lib/A.h", b"#define MAX_TILES 4\n", b"#define MAX_TILES 8\n", b"int m = OTHER;\n", False),
+        ("lib/A.h", b"int tiles() { return 4; }\n", b"int tiles() { return 8; }\n", b"int m = tiles();\n", False),
+        ("lib/A.h", b"", b"#define MAX_TILES 8\n", b"int mine = MAX_TILES;\n", False),
+    ],
+)  # fmt: skip
+def test_another_value_of_what_the_fork_uses_is_worth_watching(
+    path: str, old: bytes, new: bytes, own: bytes, counts: bool
+) -> None:
+    reasons = assess(footprint=edit(path, old, new), divergence=fork(own={"tlx/own.cpp": own}), trial=CLEAN)
+    said = [r for r in reasons if r.text == "changes the value of what the fork's own code uses"]
+    assert bool(said) is counts
+    assert (verdict(reasons, CLEAN) is not Verdict.SAFE) is counts
+    if counts:
+        assert said[0].evidence[0].endswith("(tlx/own.cpp:1)")
+
+
+def test_a_constant_of_python_counts_in_a_module_and_in_a_class() -> None:
+    for old, own in ((b"WARPS = 4\n", b"n = WARPS\n"), (b"class C:\n    WARPS = 4\n", b"n = f'{C.WARPS}'\n")):
+        changed = edit("lib/a.py", old, old.replace(b"4", b"8"))
+        reasons = assess(footprint=changed, divergence=fork(own={"tlx/own.py": own}), trial=CLEAN)
+        assert verdict(reasons, CLEAN) is not Verdict.SAFE
 
 
 WEIGHTED = st.lists(st.floats(0, 1), max_size=6)

@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from pathlib import PurePosixPath
 
-GRAMMAR_VERSION = "3"
+GRAMMAR_VERSION = "4"
 """Part of every cache key: raise it whenever a table or a footprint of the same bytes would come out different."""
 
 
