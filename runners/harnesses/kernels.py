@@ -5,11 +5,13 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from bot.core.types import Outcome
 from runners.harnesses import Collected, Place, Start, by_report
 from runners.harnesses.results import read
 from runners.process import Ended
 
 CANARY = "canary::wrong_on_purpose"
+_CAN_T_RUN = 2
 
 
 class Kernels:
@@ -27,6 +29,9 @@ class Kernels:
     def collect(self, place: Place, ended: Ended) -> Collected:
         """Checks as tests, registers, spills and shared memory as measurements."""
         report, measurements, problems = read(place.results / "results.json")
+        if report is None and ended.exit_code == _CAN_T_RUN and ended.killed is None:
+            said = [line.strip() for line in ended.tail.splitlines() if line.strip()]
+            return Collected(Outcome.INFRA, f"can't run here: {said[-1][:500] if said else 'no word why'}")
         found = by_report(place, ended, report, name="results.json")
         reason = "; ".join(part for part in (found.reason, *problems) if part)
         return Collected(found.outcome, reason, found.tests, measurements, canary=place.suite.canary or CANARY)

@@ -16,9 +16,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from runners.kernels import native
 from runners.kernels.spec import Case, Check
 
-MODULES = ("runners.kernels.pointwise", "runners.kernels.matmul", "runners.kernels.attention")
+MODULES = tuple(f"runners.kernels.{name}" for name in ("pointwise", "matmul", "attention", "specialised"))
 CANARY = "canary::wrong_on_purpose"
 
 
@@ -37,8 +38,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     targets = tuple(target.strip() for target in options.targets.split(",") if target.strip())
     modes = _modes(options.mode)
-    if not modes:
-        print("neither triton nor torch is installed: pip install 'graft[interp]'", file=sys.stderr)
+    lack = _lack(modes)
+    if lack:
+        print(lack, file=sys.stderr)
         return 2
     result: dict[str, list[Any]] = {"tests": [], "measurements": []}
     for mode in modes:
@@ -71,6 +73,20 @@ def _modes(wanted: str) -> list[str]:
     return ["compile", "native" if installed.cuda.is_available() else "interpret"]
 
 
+def _lack(modes: Sequence[str]) -> str:
+    """What is missing on this machine for these ways of checking; empty where nothing."""
+    needed = ["triton", *(["torch"] if {"interpret", "native"} & {*modes} else [])] if modes else ["triton", "torch"]
+    absent = [name for name in needed if importlib.util.find_spec(name) is None]
+    if absent:
+        return f"{' and '.join(absent)} can't be imported: pip install 'graft[interp]'"
+    if "native" in modes:
+        import torch
+
+        if not torch.cuda.is_available():
+            return "torch finds no GPU here (CUDA_VISIBLE_DEVICES, the driver, or a torch built without CUDA)"
+    return ""
+
+
 def _checks(options: argparse.Namespace) -> Iterator[Check]:
     modules = [] if options.no_builtin else [importlib.import_module(name) for name in MODULES]
     for number, path in enumerate(options.sources):
@@ -85,7 +101,7 @@ def _checks(options: argparse.Namespace) -> Iterator[Check]:
         yield importlib.import_module(MODULES[0]).CANARY
     for module in modules:
         for check in module.CHECKS:
-            if not options.only or any(fnmatch.fnmatchcase(check.name, pattern) for pattern in options.only):
+            if _chosen(options, check.name):
                 yield check
 
 
@@ -140,17 +156,39 @@ def _compile(options: argparse.Namespace, targets: tuple[str, ...], result: dict
 
 
 def _run_cases(options: argparse.Namespace, device: str, result: dict[str, list[Any]]) -> None:
-    where = "interpret" if device == "cpu" else "native"
+    where, fault = "interpret" if device == "cpu" else "native", ""
     for check in _checks(options):
         for case in check.cases:
             name = f"{where}::{check.name}[{case.name}]"
-            if device == "cpu" and (case.dots_bf16 or case.native_only):
-                why = "the interpreter computes tl.dot of bf16 wrongly" if case.dots_bf16 else "needs a GPU"
+            why = _unfit(case) if device == "cpu" else native.lacking(case) if not fault else ""
+            if fault:
+                message = f"the GPU is at fault since an earlier check: {fault}"
+                result["tests"].append(_entry(name, "not_run", 0.0, message))
+                continue
+            if why:
                 result["tests"].append(_entry(name, "not_checkable", 0.0, why))
                 continue
             began = time.perf_counter()
             outcome, message = _agrees(case, device)
             result["tests"].append(_entry(name, outcome, time.perf_counter() - began, message))
+            if device != "cpu":
+                fault = native.broken() if outcome == "failed" else ""
+                if not fault:
+                    native.tidy()
+    if device != "cpu" and not options.no_builtin:
+        timings = importlib.import_module("runners.kernels.timings").TIMINGS
+        native.time_all([timing for timing in timings if _chosen(options, timing.kernel)], _entry, result)
+
+
+def _unfit(case: Case) -> str:
+    """Why the interpreter can't check a case; empty where it can."""
+    if case.dots_bf16:
+        return "the interpreter computes tl.dot of bf16 wrongly"
+    return "needs a GPU" if case.native_only else ""
+
+
+def _chosen(options: argparse.Namespace, name: str) -> bool:
+    return not options.only or any(fnmatch.fnmatchcase(name, pattern) for pattern in options.only)
 
 
 def _agrees(case: Case, device: str) -> tuple[str, str]:

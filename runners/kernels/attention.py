@@ -141,7 +141,8 @@ CHECKS = (
         "attention_backward",
         backward_kernel,
         [
-            _variants(("q", "k", "v", "do"), "fp16", causal, ("lse", "delta", "dq", "dk", "dv"))
+            _variants(("q", "k", "v", "do"), kind, causal, ("lse", "delta", "dq", "dk", "dv"))
+            for kind in ("fp16", "bf16")
             for causal in (False, True)
         ],
         [

@@ -42,7 +42,7 @@ class Resources:
 
 def compile_for(check: Check, variant: Variant, target: str) -> Resources:
     """Compile for `cuda:<capability>` or `hip:<architecture>`. Raises what the compiler raises, and RuntimeError where
-    the result holds no binary or wants more shared memory than the GPU has.
+    the result holds no binary, wants more shared memory than the GPU has, or lacks what the variant asks for.
     """
     from triton.backends.compiler import GPUTarget
     from triton.compiler import ASTSource
@@ -57,6 +57,9 @@ def compile_for(check: Check, variant: Variant, target: str) -> Resources:
     binary = compiled.asm.get("cubin" if backend == "cuda" else "hsaco")
     if not binary:
         raise RuntimeError(f"no {'cubin' if backend == 'cuda' else 'hsaco'} came out")
+    undone = [word for word in variant.holds if word not in str(compiled.asm.get("ttgir", ""))]
+    if undone:
+        raise RuntimeError(f"the compiler was asked for it and left it undone: no {', no '.join(undone)} in its ttgir")
     shared = int(compiled.metadata.shared)
     if shared > SHARED_LIMIT.get(target, shared):
         raise RuntimeError(f"wants {shared} bytes of shared memory, {target} has {SHARED_LIMIT[target]}")

@@ -96,6 +96,14 @@ def descriptor_kernel(
     out.store([row, column], total.to(c.dtype.element_ty))
 
 
+def with_allocator(device: str) -> None:
+    """Descriptors made on the GPU lie in memory that the launcher asks for."""
+    import torch
+
+    if device != "cpu":
+        triton.set_allocator(lambda size, _align, _stream: torch.empty(size, dtype=torch.int8, device=device))
+
+
 def _operands(device: str, m: int, n: int, k: int, dtype: str, *, transposed: bool = False) -> tuple[Any, Any]:
     import torch
 
@@ -159,8 +167,7 @@ def _descriptor(m: int, n: int, k: int) -> Callable[[str], Pairs]:
     def run(device: str) -> Pairs:
         import torch
 
-        if device != "cpu":
-            triton.set_allocator(lambda size, _align, _stream: torch.empty(size, dtype=torch.int8, device=device))
+        with_allocator(device)
         a, b = _operands(device, m, n, k, "float16")
         c = torch.zeros(m, n, device=device, dtype=torch.float32)
         grid = (triton.cdiv(m, 16), triton.cdiv(n, 16))
@@ -174,7 +181,7 @@ _SIZES = ("M", "N", "K")
 _STRIDES = ("stride_am", "stride_ak", "stride_bk", "stride_bn")
 _TILE = {"BM": 128, "BN": 128, "BK": 64}
 _WIDE = {"num_warps": 8, "num_stages": 3}
-# e4m3 as NVIDIA and gfx950 have it; gfx942 has its own form, sm_80 none
+# e4m3 as NVIDIA and gfx950 have it; gfx942 has a form of its own (e4b8), sm_80 none
 _FP8 = ("cuda:90", "cuda:100", "hip:gfx950")
 
 
@@ -202,6 +209,8 @@ CHECKS = (
             _plain("fp32", "tf32", ("cuda:80", "cuda:90", "cuda:100"), 32),
             _plain("fp32", "ieee", (), 32),
             _plain("fp8e4nv", "ieee", _FP8),
+            _plain("fp8e4b8", "ieee", ("hip:gfx942",)),
+            _plain("fp8e5", "ieee"),
         ],
         [
             Case("1x1x1-float16", _matmul(1, 1, 1, "float16"), 1e-3, 1e-3),
@@ -209,7 +218,7 @@ CHECKS = (
             Case("33x16x97-float16-transposed", _matmul(33, 16, 97, "float16", transposed=True), 1e-3, 1e-3),
             Case("17x19x40-float32-ieee", _matmul(17, 19, 40, "float32"), 1e-5, 1e-5),
             Case("17x19x40-float32-tf32", _matmul(17, 19, 40, "float32", "tf32"), 1e-2, 2e-2),
-            Case("20x18x64-float8_e4m3fn", _matmul(20, 18, 64, "float8_e4m3fn"), 2e-2, 2e-2),
+            Case("20x18x64-float8_e4m3fn", _matmul(20, 18, 64, "float8_e4m3fn"), 2e-2, 2e-2, needs="fp8"),
             Case("16x16x48-bfloat16", _matmul(16, 16, 48, "bfloat16"), 1e-2, 1e-2, dots_bf16=True),
         ],
     ),
@@ -237,7 +246,14 @@ CHECKS = (
         descriptor_kernel,
         [
             _same("fp16", "fp16", {"SPECIALIZE": False}),
-            _same("fp16", "fp16-warp-specialised", {"SPECIALIZE": True}, ("cuda:100",)),
+            Variant(
+                "fp16-warp-specialised",
+                typed({"a": "fp16", "b": "fp16", "c": "fp16"}, _SIZES),
+                {**_TILE, "SPECIALIZE": True},
+                {"num_warps": 4, "num_stages": 3},
+                ("cuda:90", "cuda:100"),
+                ("ttg.warp_specialize", "partition0"),
+            ),
         ],
         [Case("32x48x64", _descriptor(32, 48, 64), 1e-3, 1e-3), Case("20x24x40", _descriptor(20, 24, 40), 1e-3, 1e-3)],
     ),

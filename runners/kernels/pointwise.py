@@ -79,6 +79,24 @@ def _fused(n: int, stride: int, dtype: str) -> Callable[[str], Pairs]:
     return run
 
 
+def _far_apart(n: int, stride: int) -> Callable[[str], Pairs]:
+    """Elements so far apart that 32 bits don't count to the last; only they are ever written."""
+
+    def run(device: str) -> Pairs:
+        import torch
+
+        generator = torch.Generator().manual_seed(n)
+        whole = torch.empty(n * stride, dtype=torch.float16, device=device)
+        x = whole[::stride][:n]
+        x.copy_(torch.randn(n, generator=generator).half())
+        y, out = torch.ones(n, dtype=torch.float16, device=device), torch.empty(n, dtype=torch.float16, device=device)
+        fused_kernel[(triton.cdiv(n, 128),)](whole, y, out, n, stride, BLOCK=128)
+        a = x.double()
+        return [(out, torch.nn.functional.gelu(a, approximate="tanh") + a)]
+
+    return run
+
+
 def _softmax(rows: int, columns: int, padding: int, scale: float) -> Callable[[str], Pairs]:
     def run(device: str) -> Pairs:
         import torch
@@ -160,6 +178,7 @@ CHECKS = (
             Case("n1000003mod-float32", _fused(1009, 1, "float32"), 1e-5, 1e-6),
             Case("n517-stride4099-float32", _fused(517, 4099, "float32"), 1e-5, 1e-6),
             Case("n129-stride3-float16", _fused(129, 3, "float16"), 2e-3, 2e-3),
+            Case("n530-past-2e31-float16", _far_apart(530, 4_100_003), 4e-3, 4e-3, native_only=True, gib=4.5),
             Case("n300-bfloat16", _fused(300, 1, "bfloat16"), 1.6e-2, 1.6e-2),
         ],
     ),

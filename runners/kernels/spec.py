@@ -11,7 +11,8 @@ from typing import Any
 class Variant:
     """One way of compiling a kernel: types of its arguments, values of its constants, compiler options.
 
-    `targets` keeps it to architectures that have what it needs (empty: all), as `cuda:90` or `hip:gfx942`.
+    `targets` keeps it to architectures that have what it needs (empty: all), as `cuda:90` or `hip:gfx942`; `holds` are
+    words that the compiler's own form of the kernel (ttgir) must hold: what was asked and left undone is a failure.
     """
 
     name: str
@@ -19,6 +20,7 @@ class Variant:
     constants: Mapping[str, Any]
     options: Mapping[str, Any] = field(default_factory=dict)
     targets: Sequence[str] = ()
+    holds: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +28,8 @@ class Case:
     """One shape to run: `run(device)` gives pairs of what the kernel says and what float64 says.
 
     A pair agrees where |got - want| <= atol + rtol * |want| everywhere and neither is NaN alone. `dots_bf16` marks what
-    the interpreter can't compute: bf16 operands of `tl.dot` come out wrong there without an error.
+    the interpreter can't compute: bf16 operands of `tl.dot` come out wrong there without an error. `needs` is what not
+    every GPU has ("fp8": e4m3 as NVIDIA and gfx950 have it), `gib` the GPU memory that it takes, if that is much.
     """
 
     name: str
@@ -35,6 +38,8 @@ class Case:
     atol: float
     dots_bf16: bool = False
     native_only: bool = False
+    needs: str = ""
+    gib: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,17 @@ class Check:
     kernel: Any
     variants: Sequence[Variant] = ()
     cases: Sequence[Case] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """What is timed: `prepare(device)` gives a call of the kernel; `flops` of one call, where they are what matters."""
+
+    kernel: str
+    name: str
+    dtype: str
+    prepare: Callable[[str], Callable[[], object]]
+    flops: float = 0.0
 
 
 def typed(pointers: Mapping[str, str], integers: Sequence[str] = (), floats: Sequence[str] = ()) -> dict[str, str]:
