@@ -25,6 +25,7 @@ from handlers.digest import trunk_digest
 from handlers.fork import BrokenConfig, Fork, open_fork
 from handlers.plans import plan_of, stored_plan
 
+from handlers.spending import note_costs
 DASHBOARD_LABEL = "graft:dashboard"
 OPEN_BREAKAGE = ("open", "bisecting", "culprit_known")
 
@@ -109,6 +110,7 @@ async def _say_broken(ctx: Context, job: Job, broken: BrokenConfig) -> None:
     facts = DashboardFacts(
         upstream=await ctx.store.note(job.scope.installation, job.scope.repository, "upstream") or "upstream",
         mode=Mode.OBSERVE,
+        costs=await note_costs(fork),
         now=ctx.now(),
         plan=await plan_of(ctx, job.scope),
         config_problems=tuple(str(problem) for problem in broken.error.problems),

@@ -20,6 +20,7 @@ from handlers.runner import offer
 WRITERS = ("write", "maintain", "admin")
 SECOND = "second"  # the capacity on which a suite is proved once more
 GROUP = 0  # in place of a pull request's number: the commit of a merge queue's group
+L2_AT = "trunk_l2"
 BEFORE = {Level.L1: None, Level.L2: Level.L1, Level.L3: Level.L2}
 
 
@@ -50,12 +51,29 @@ async def validate(ctx: Context, job: Job) -> None:
 
 
 async def validate_trunk(ctx: Context, job: Job) -> None:
-    """Job `validate_trunk`: start L1 at trunk's present tip."""
+    """Job `validate_trunk`: start L1 at trunk's present tip, and L2 by the schedule of the fork's file."""
     fork = await open_fork(ctx, job.scope)
     tip = await fork.fetch_fork()
     before = (await fork.note("trunk")) or {}
     await fork.put_note("trunk", {**before, "tip": tip})
-    await start_level(fork, Target(tip, before.get("green") or tip), Level.L1)
+    target = Target(tip, before.get("green") or tip)
+    await start_level(fork, target, Level.L1)
+    await _measure_by_schedule(fork, target)
+
+
+async def _measure_by_schedule(fork: Fork, target: Target) -> None:
+    """L2 of trunk's tip, once L1 passed there, where the last time is longer ago than the fork's file allows."""
+    every, suites = fork.config.validation.l2_every, fork.config.validation.l1
+    if every is None:
+        return
+    last = await fork.note(L2_AT) or {}
+    if last.get("sha") == target.sha or fork.now.timestamp() - last.get("at", 0) < every.total_seconds():
+        return
+    newest = latest(await fork.ctx.store.runs(fork.name, target.sha, Level.L1.value, trunk=True))
+    ended = [newest.get((Level.L1, suite.suite)) for suite in suites]
+    if all(run is not None and run.outcome in (Outcome.PASSED, Outcome.WAIVED) for run in ended):
+        await start_level(fork, target, Level.L2)
+        await fork.put_note(L2_AT, {"sha": target.sha, "at": fork.now.timestamp()})
 
 
 def target_of(pull: Pull) -> Target:

@@ -13,8 +13,8 @@ import typer
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from bot.clients.store import Job, Run, Store
-    from bot.core.doctor import BudgetFact, Facts, Finding, IngestFact, JobFact, RunFact, SuiteCost
+    from bot.clients.store import Job, Store
+    from bot.core.doctor import BudgetFact, Facts, Finding, IngestFact, JobFact, SuiteCost
     from bot.settings import Settings
 
 
@@ -56,6 +56,7 @@ def command(
 async def _look(settings: Settings, retry: list[int], retry_all: bool, days: int) -> tuple[Facts, list[int]]:
     from bot.clients.store import Store
     from bot.core.doctor import Facts, suite_costs
+    from handlers.spending import run_fact
 
     store = await Store.open(settings.store_url)
     now = datetime.now(UTC)
@@ -82,7 +83,7 @@ async def _look(settings: Settings, retry: list[int], retry_all: bool, days: int
             waiting_labels={run.label: run.queued_at for run in reversed(queued)},
             seen_labels={label: one.seen_at for one in runners if one.seen_at for label in one.labels},
             last_delivery=await store.last_delivery_at(),
-            costs=suite_costs([_run(run) for run in await store.runs_since(now - timedelta(days=days))]),
+            costs=suite_costs([run_fact(run) for run in await store.runs_since(now - timedelta(days=days))]),
         )
     finally:
         await store.close()
@@ -154,16 +155,6 @@ def _fact(job: Job) -> JobFact:
 
     since = job.lease_until or job.updated_at
     return JobFact(job.id, job.kind, job.key, job.repository, job.attempts, job.last_error or "", since)
-
-
-def _run(run: Run) -> RunFact:
-    from bot.core.doctor import RunFact
-
-    known = run.started_at is not None and run.finished_at is not None
-    seconds = (run.finished_at - run.started_at).total_seconds() if known else 0.0  # type: ignore[operator]
-    gpu = float((run.report or {}).get("gpu_seconds") or 0)
-    trunk = run.number is None
-    return RunFact(run.repository, run.level, run.suite, trunk, run.sha, run.outcome or "", gpu, max(0.0, seconds))
 
 
 def _at(seconds: Any) -> datetime | None:

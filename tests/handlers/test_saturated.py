@@ -76,6 +76,12 @@ async def test_a_disagreement_is_its_own_finding(tmp_path: Path) -> None:
         await fork.ends(number, passed=[T, U])
         await ends_again(fork, number, passed=[T, U])
         assert fork.gate(number).startswith("allow")
+        # the day after, what it cost is on the dashboard
+        assert "What each suite cost" not in fork.world.dashboard().body
+        fork.world.clock.forward(days=1)
+        await fork.world.ask("dashboard")
+        await fork.world.settle()
+        assert "| l1 `unit` | 4 |" in fork.world.dashboard().body.partition("What each suite cost")[2]
 
 
 # a workflow of GitHub Actions ----------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from bot.core.batches import Batch, BatchState
+from bot.core.doctor import SuiteCost
 from bot.core.gpubudget import AreaBudget, month_key
 from bot.core.render.text import BODY_LIMIT, block, code, fit, line, marker, plural, short, table
 from bot.core.types import BatchKind, Mode, Plan
@@ -16,6 +17,7 @@ DASHBOARD = "dashboard"
 ALARM = "alarm"
 TITLE = "Graft: what of upstream is in, what is open, what waits"
 _BOX = re.compile(r"^\s*[-*] \[[xX]\] .*<!-- graft:do ([a-z-]+)(?: ([0-9a-f]{40}))? -->\s*$", re.MULTILINE)
+_SUITES = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,7 @@ class DashboardFacts:
     blocked: Sequence[str] = ()
     digest: str = ""
     budgets: Sequence[AreaBudget] = ()
+    costs: Sequence[SuiteCost] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +73,7 @@ def dashboard_body(facts: DashboardFacts) -> str:
     parts = [marker(DASHBOARD), *_alarms(facts)]
     if facts.plan is not None:
         parts += [_metrics(facts, facts.plan), _open(facts, facts.plan), _breakages(facts), facts.digest]
-        parts += [_holes(facts.plan), _chains(facts.plan), _waiting(facts), _budgets(facts)]
+        parts += [_holes(facts.plan), _chains(facts.plan), _waiting(facts), _budgets(facts), _costs(facts)]
     parts.append(_boxes(facts))
     return fit([part for part in parts if part], block("metrics", _machine(facts)), BODY_LIMIT - 100)
 
@@ -211,6 +214,29 @@ def _boxes(facts: DashboardFacts) -> str:
     lines = ["### Do", "", "- [ ] Look at both sides again now <!-- graft:do ingest -->"]
     if facts.plan is not None:
         lines += [
+def _costs(facts: DashboardFacts) -> str:
+    """Value against cost, the most expensive suites first; hours of GPUs, of machines where none was used."""
+    if not facts.costs:
+        return ""
+    rows = [
+        [
+            f"{one.level} {code(one.suite)}",
+            str(one.runs),
+            f"{one.gpu_hours:.1f}" if one.gpu_hours else f"{one.hours:.1f} (no GPU)",
+            str(one.caught),
+            str(one.only),
+            str(one.escaped),
+            str(one.wasted),
+            "nothing caught" if one.per_catch is None else f"{one.per_catch:.1f} h",
+        ]
+        for one in facts.costs[:_SUITES]
+    ]
+    head = ["suite", "runs", "GPU hours", "caught", "by it alone", "only on trunk", "wasted", "a catch costs"]
+    text = f"### What each suite cost and caught, the last 30 days\n\n{table(head, rows)}"
+    more = len(facts.costs) - len(rows)
+    return text + (f"\n\nAnd {plural(more, 'cheaper suite')}: `graft doctor` names all." if more > 0 else "")
+
+
             f"- [ ] Take {short(hole.sha)} in next: {line(hole.subject, 80)} <!-- graft:do pick {hole.sha} -->"
             for hole in facts.plan.ledger.holes[:15]
         ]
