@@ -43,8 +43,8 @@ async def suspects_of(fork: Fork, trunk: Trunk, finding: Finding) -> tuple[tuple
 async def carried_by(fork: Fork, commit: Commit) -> tuple[str, ...]:
     """The upstream commits that a commit takes in: by its trailers, or by the batch whose pull request it is."""
     picks = parse(commit.message).picks
-    if len(picks) > 1:
-        return tuple(picks)
+    if picks:  # one alone keeps upstream's subject, and with it a number that is upstream's
+        return tuple(picks) if len(picks) > 1 else ()
     number = pull_number(commit.message)
     batch = await batch_of(fork, number) if number is not None else None
     return tuple(batch.commits) if batch is not None and len(batch.commits) > 1 else ()

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from bot.context import Breakage, Context, Issue, Job, Run
 from bot.core.render.breakage import LABEL
 from bot.core.triage import Ineligible, Trunk, survey
+from bot.core.turns import Turn
 from bot.core.types import Level, Mode, Outcome
 from handlers.bisecting import advance, answer_asks, built_shas, start, wanted
 from handlers.breakages import Desk, remembered_of, write
@@ -111,7 +112,7 @@ async def _note_green(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
     wanted = {(Level.L1.value, suite.suite) for suite in fork.config.validation.l1 if not suite.manual}
     said: dict[str, dict[tuple[str, str], set[str | None]]] = {}
     for run in runs:
-        if run.outcome not in (Outcome.INFRA, Outcome.CANCELLED):
+        if run.turn is not Turn.SEARCH and run.outcome not in (Outcome.INFRA, Outcome.CANCELLED):
             said.setdefault(run.sha, {}).setdefault((run.level, run.suite), set()).add(run.outcome)
     for sha in reversed(trunk.order):
         outcomes = said.get(sha, {})

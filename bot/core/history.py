@@ -139,17 +139,22 @@ class _Reader:
         self.names: dict[str | int, list[str]] = defaultdict(list)  # pull request number, identity -> fork commits
         self.in_batch: dict[str, list[str]] = defaultdict(list)
         self.reverters: dict[str, list[str]] = defaultdict(list)  # fork commit -> those that take it back
+        # (upstream commit, fork commit that carries others too) -> those that take just that one out of it
+        self.taken_out: dict[tuple[str, str], list[str]] = defaultdict(list)
         self.unknown: list[tuple[str, str]] = []
         self.unresolved: list[str] = []
 
     def read(self, reverts: Mapping[str, Sequence[str]]) -> History:
         for commit in self.fork:
             explained = self._read_message(commit)
-            said, targets = self._targets(commit, explained)
+            said, targets, parts = self._targets(commit, explained)
             targets |= {sha for sha in reverts.get(commit.sha, ()) if self._before(sha, commit.sha)}
             for target in targets:
                 self.reverters[target].append(commit.sha)
-            if said and not targets:
+            for part in parts:
+                if part[1] not in targets:
+                    self.taken_out[part].append(commit.sha)
+            if said and not targets and not parts:
                 self.unresolved.append(commit.sha)
             for carriers in self.carried.values() if targets else ():
                 # what a commit takes back it can't bring: its text quotes the other's trailer
@@ -161,7 +166,10 @@ class _Reader:
         standing = self._standing(len(self.fork))
         return History(
             carriers={
-                full: tuple(Carrier(sha, self.batches.get(sha), standing[sha]) for sha in dict.fromkeys(shas))
+                full: tuple(
+                    Carrier(sha, self.batches.get(sha), self._taken_back(full, sha, standing))
+                    for sha in dict.fromkeys(shas)
+                )
                 for full, shas in self.carried.items()
                 if shas
             },
@@ -232,10 +240,20 @@ class _Reader:
             self.in_batch[batch].append(commit.sha)
         return number
 
-    def _targets(self, commit: Commit, explained: Trailers) -> tuple[bool, set[str]]:
-        """Whether the message says that it takes something back, and the earlier fork commits that it means."""
+    def _taken_back(self, full: str, sha: str, standing: Mapping[str, str | None]) -> str | None:
+        """The standing commit that takes an upstream commit's carrier back, or just that one out of it."""
+        parts = (one for one in self.taken_out.get((full, sha), ()) if standing.get(one, one) is None)
+        return standing[sha] or next(parts, None)
+
+    def _targets(self, commit: Commit, explained: Trailers) -> tuple[bool, set[str], set[tuple[str, str]]]:
+        """Whether the message says that it takes something back, and the earlier fork commits that it means.
+
+        Where it names an upstream commit that came with others in one fork commit, it means only that part: (upstream
+        commit, fork commit).
+        """
         text = self.texts[commit.sha]
         targets: set[str] = set()
+        parts: set[tuple[str, str]] = set()
         shas = [sha for sha in text.reverts if sha not in explained.reverts]
         pulls = [pull for pull in text.reverted_pulls if self._ours(pull) and pull not in explained.reverted_pulls]
         identities = [name for name in text.reverted_identities if name not in explained.reverted_identities]
@@ -243,15 +261,27 @@ class _Reader:
             if full := self.fork_names.find(name):
                 targets |= self._brought_by(full)
             elif (full := self.upstream_names.find(name)) and commit.sha not in self.carried.get(full, ()):
-                targets |= set(self.carried.get(full, ()))
+                for carrier in self.carried.get(full, ()):
+                    if self._carries_more(carrier, full):
+                        parts.add((full, carrier))
+                    else:
+                        targets.add(carrier)
         for pull in pulls:
             targets |= {sha for landed in self.names.get(pull.number, ()) for sha in self._brought_by(landed)}
         targets |= self._by_identity(commit.sha, identities)
         title = None if commit.sha in self.picks else _REVERT_TITLE.match(revive(commit.subject))
-        if title is not None and not targets:
+        if title is not None and not targets and not parts:
             targets |= self._by_title(title[1])
         said = bool(shas or pulls or identities or title)
-        return said, {sha for sha in targets if self._before(sha, commit.sha)}
+        return (
+            said,
+            {sha for sha in targets if self._before(sha, commit.sha)},
+            {part for part in parts if self._before(part[1], commit.sha)},
+        )
+
+    def _carries_more(self, sha: str, full: str) -> bool:
+        """Whether a fork commit carries other upstream commits beside this one."""
+        return any(sha in shas for other, shas in self.carried.items() if other != full)
 
     def _by_title(self, title: str) -> set[str]:
         title = _NUMBERS.sub("", title)
@@ -312,9 +342,9 @@ class _Reader:
                 self.unknown.append((landing, name))
                 continue
             earlier = list(self.carried.get(full, ()))
-            if any(sha in self.reverters for sha in earlier):
+            if any(sha in self.reverters or (full, sha) in self.taken_out for sha in earlier):
                 standing = self._standing(self.position[landing] + 1)
-                earlier = [sha for sha in earlier if standing[sha] is None]
+                earlier = [sha for sha in earlier if self._taken_back(full, sha, standing) is None]
             if not earlier:
                 self._carry(full, landing, found.batches)
 

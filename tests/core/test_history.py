@@ -220,3 +220,22 @@ def test_markers_and_abbreviations() -> None:
     history = reading([U[0], U[1]], [marked], markers=[r"Reactor Backport Revision: (?P<sha>[0-9a-f]{40})"])
     assert standing(history) == {U[0].sha, U[1].sha}
     assert Names(c.sha for c in U).find("a0") is None
+
+
+def test_a_revert_that_names_an_upstream_commit_takes_just_that_out_of_a_bundle() -> None:
+    bundle = pick(1, U[0], U[1], U[2])
+    out = f(2, f'Revert "{U[1].subject}"\n\nThis reverts commit {U[1].sha}.')
+    back = f(3, f"This reverts commit {out.sha}.")
+    again = pick(4, U[1])
+    both = {U[0].sha, U[2].sha}
+    assert standing(reading(U, [bundle, out])) == both
+    assert reading(U, [bundle, out]).carriers[U[1].sha][0].reverted_by == out.sha
+    assert reading(U, [bundle, out]).unresolved_reverts == ()
+    assert standing(reading(U, [bundle, out, back])) == both | {U[1].sha}
+    assert [c.sha for c in reading(U, [bundle, out, again]).standing(U[1].sha)] == [again.sha]
+    # one that is taken back whole is taken back whole
+    whole = f(5, f"This reverts commit {bundle.sha}.")
+    assert standing(reading(U, [bundle, out, whole])) == set()
+    # a body that brings it again counts, since what was there is out
+    squash = f(6, "Take it in again (#7)")
+    assert standing(reading(U, [bundle, out, squash], pull(7, squash, pick(9, U[1]).message))) == both | {U[1].sha}
