@@ -95,8 +95,8 @@ def show(rows: list[dict[str, float | str]]) -> None:
     for one in rows:
         out(f"{one['noise']:8s} {float(one['sigma']):6.1%} {one['samples']:3d} {float(one['slower']):7.1%}  ")
         out(" ".join(f"{float(one[name]):12.1%}" for name in names) + "\n")
-    for kind, chosen in (("false block", lambda s: s <= BUDGET), ("miss", lambda s: s > BUDGET)):
-        mine = [one for one in rows if chosen(float(one["slower"]))]
+    within = [one for one in rows if float(one["slower"]) <= BUDGET]
+    for kind, mine in (("false block", within), ("miss", [one for one in rows if one not in within])):
         new, old = max(map(wrong, mine)), max(float(one["plain wrong"]) for one in mine)
         mean, was = (
             math.fsum(map(wrong, mine)) / len(mine),

@@ -93,6 +93,7 @@ READ: list[tuple[str, list[v.Arguments]]] = [
     ("/retry please", [v.Retry()]),
     ("/rebase", [v.Rebase()]),
     ("/rollback", [v.Rollback()]),
+    ("/rollback 1a2b3c4", [v.Rollback("1a2b3c4")]),
     ("/explain", [v.Explain()]),
     (f"/explain {SHA}", [v.Explain(SHA)]),
     (f"/split {SHA} {SHA} abcdef0", [v.Split((SHA, "abcdef0"))]),
@@ -263,6 +264,11 @@ def starts_a_command(line: str) -> bool:
 @given(BODIES)
 @example("<!--\n```\n-->\n/retry\n```")
 def test_nothing_crashes_and_only_lines_that_are_commands_run(body: str) -> None:
+    only_commands_run(body)
+
+
+def only_commands_run(body: str) -> None:
+    """`benchmarks/comment_fuzz.py` asks it of a hundred thousand."""
     lines = re.split(r"\r\n|\n|\r", body.removeprefix("\ufeff"))
     found = parse(body)
     assert [one.index for one in found] == list(range(len(found)))
@@ -273,8 +279,11 @@ def test_nothing_crashes_and_only_lines_that_are_commands_run(body: str) -> None
         assert found == ()
 
 
+TEXTS = st.lists(st.one_of(LINES, st.text(max_size=20)), max_size=12).map("\n".join)
+
+
 @settings(max_examples=500, deadline=None)
-@given(st.lists(st.one_of(LINES, st.text(max_size=20)), max_size=12).map("\n".join))
+@given(TEXTS)
 @example("    ```\n```\n/validate l2\n```")
 @example("```\n    ```\n/validate l2\nplease")
 @example("a ` b\n<!--\nc ` d\n/retry")
@@ -284,6 +293,11 @@ def test_nothing_crashes_and_only_lines_that_are_commands_run(body: str) -> None
 @example("```\n```\xa0\n/validate l2\n```")
 @example("- `a\n- b`\n/retry\n  ```\n/validate l2\n  ```\n/validate l2\nplease")
 def test_no_command_stands_in_what_commonmark_calls_code_or_html(body: str) -> None:
+    nothing_in_code_runs(body)
+
+
+def nothing_in_code_runs(body: str) -> None:
+    """The parser is held against another one of CommonMark."""
     body = re.sub(r"[\r\x00\ufeff]", "", body)
     quiet = set()
     for token in MARKDOWN.parse(body):
@@ -349,6 +363,8 @@ ALLOWED: list[tuple[str, str, Standing, bool]] = [
     (f'/wont-port {SHA} reason="x"', "wanda", Standing(Where.DASHBOARD), False),
     (f'/wont-port {SHA} reason="x"', "ada", Standing(Where.DASHBOARD), True),
     ("/rollback", "max", Standing(Where.PULL, open=False), True),
+    ("/rollback 1a2b3c4", "max", Standing(Where.ISSUE), True),
+    ("/rollback", "max", Standing(Where.DASHBOARD), False),
     ("/rollback", "wanda", Standing(Where.PULL, open=False), False),
     ("/bisect unit", "wanda", Standing(Where.ISSUE), True),
     ("/bisect unit", "stranger", Standing(Where.ISSUE), False),
