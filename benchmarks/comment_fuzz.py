@@ -10,14 +10,14 @@ import argparse
 import time
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
 
 from hypothesis import HealthCheck, given, settings
+from hypothesis.strategies import SearchStrategy
 
 from bot.core.command import parse
 from tests.core import test_command as properties
 
-SHARES: tuple[tuple[str, Any, Callable[[str], None], float], ...] = (
+SHARES: tuple[tuple[str, SearchStrategy[str], Callable[[str], None], float], ...] = (
     ("nothing crashes, only commands run", properties.BODIES, properties.only_commands_run, 0.6),
     ("no command in code or comments", properties.TEXTS, properties.nothing_in_code_runs, 0.4),
 )
