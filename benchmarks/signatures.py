@@ -1,6 +1,8 @@
-"""Graft's signatures on labelled failures and their score: `python benchmarks/signatures.py [FOLDER]`.
+"""Graft's signatures on labelled failures and their score: `python benchmarks/signatures.py [FOLDER] [--cases FILE]`.
 
-The folder (default ../shared/triage) holds `failures.json` and `score_signatures.py`, whose figures are printed.
+The folder (default ../shared/triage) holds `failures.json` and `score_signatures.py`, whose figures are printed. Other
+cases of the same form, as tests/data/signature-apart.json (with a `set` in each, of which `--set` takes one), may stand
+in their place.
 """
 
 from __future__ import annotations
@@ -21,10 +23,14 @@ def main() -> int:
     """Sign every case, print the scorer's figures; 1 where code was called infra."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path(__file__).parents[2] / "shared" / "triage")
+    parser.add_argument("--cases", type=Path, help="a file with other cases")
+    parser.add_argument("--set", help="only the cases of this set")
     parser.add_argument("--families", help="only these families, by commas; `-a,b` all but these")
     parser.add_argument("--errors", action="store_true", help="list what was merged, split or misnamed")
     options = parser.parse_args()
-    cases: list[dict[str, Any]] = json.loads((options.folder / "failures.json").read_text())["cases"]
+    file = options.cases or options.folder / "failures.json"
+    cases: list[dict[str, Any]] = json.loads(file.read_text())["cases"]
+    cases = [case for case in cases if options.set in (None, case.get("set"))]
     if options.families:
         named = set(options.families.lstrip("-").split(","))
         cases = [case for case in cases if (case["family"] in named) != options.families.startswith("-")]

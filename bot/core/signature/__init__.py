@@ -17,6 +17,7 @@ from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank, Signature
 from bot.core.signature.patterns import AnyOf
 from bot.core.signature.services import service
+from bot.core.signature.trouble import claim, trouble
 
 __all__ = ["Signature", "signature"]
 
@@ -72,6 +73,7 @@ class _Reading:
     passing: bool = False  # tests were passing to the end
     native: str = ""  # a native stack's first own frame
     harness: bool = False
+    first: str = ""  # the first line that says anything
     shown: bool = False  # an exception showed the source it was raised for: its message follows the caret
 
 
@@ -81,7 +83,8 @@ def signature(text: str, test: str | None = None) -> Signature:
     where = function_of(test or next(iter(reading.tests), None)) or reading.test_frame
     best = min(reading.found, key=lambda found: found.rank, default=None)
     if best is None:
-        return _signature("nothing", (where or "no text",), UNKNOWN, test or "no text")
+        said = where or reading.first
+        return _signature("nothing", (said or "no text",), UNKNOWN, test or reading.first or "no text")
     key = best.key
     if best.kind == "test hung":
         key = (where,)
@@ -146,6 +149,7 @@ def _read(lines: Sequence[Line]) -> _Reading:
         if told := named_test(text):
             reading.tests.append(told[0])
             text = told[1]
+        reading.first = reading.first or _telling(text)
         if text and not _NOTE.match(text) and not _PRINTED.match(text):
             after = next((line.text for line in lines[index + 1 : index + 3] if not line.source), "")
             before = lines[index - 1].text if index else ""
@@ -156,6 +160,11 @@ def _read(lines: Sequence[Line]) -> _Reading:
             if found:
                 reading.found.append(replace(found, rank=found.rank + _WARNED) if line.warning else found)
     return reading
+
+
+def _telling(text: str) -> str:
+    masked = mask(text)
+    return masked if words(masked) > 1 else ""
 
 
 def _foreign_frame(frame: tuple[str, str]) -> bool:
@@ -170,13 +179,14 @@ def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None
     lowered = text.lower()
     if found := device_fault(text):
         return found
-    outside = service(text, exception=error is not None)
+    name = error[0] if error else None
+    outside = _outside(text, name)
     if outside and outside.rank == Rank.PHYSICAL:
         return outside
     if found := wrapper(text, lowered):
         return found
     found = _with_around(diagnostic(text, lowered), *around)
-    if found and not (found.kind == "told" and outside):
+    if found and not (found.kind == "told" and (outside or trouble(text, exception=name))):
         return found
     if found := numeric(text, lowered):
         return found
@@ -186,9 +196,21 @@ def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None
         return outside
     if found := spoken(text, lowered):
         return found
+    if found := trouble(text, exception=name):
+        return replace(found, rank=Rank.EXCEPTION) if error else found
     if error:
-        name, message = error
-        return raised(name, message or "", text, reading.frame)
+        return raised(error[0], error[1] or "", text, reading.frame)
+    return _last(text, lowered)
+
+
+def _outside(text: str, exception: str | None) -> Found | None:
+    """What the line says of what stands around the code; nothing where the code only speaks of it."""
+    found = service(text, exception=exception is not None)
+    return None if found and found.cls in (INFRA, UNKNOWN) and claim(text, exception) else found
+
+
+def _last(text: str, lowered: str) -> Found | None:
+    """A line that says that something ended badly, and no more."""
     if _EXIT.search(text, lowered):
         return Found("exit", Rank.WRAPPER + 5, UNKNOWN, ("exit",), text, by_test=True)
     if _SPEAKS.search(lowered):
@@ -201,6 +223,8 @@ def _with_around(found: Found | None, before: str, after: str) -> Found | None:
     """A diagnostic whose message stands on the line before or after it, with that line."""
     if found is None:
         return found
+    if found.kind == "gtest":
+        return replace(found, key=(*found.key, mask(after)), title=f"{found.title} {after}")
     if found.kind == "filecheck":
         return replace(found, key=(*found.key, mask(_PATTERN.sub("", after))))
     if found.kind == "cmake" and found.key[-1] == "":

@@ -10,7 +10,7 @@ from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, Found, Rank
 from bot.core.signature.patterns import AnyOf
 
-_ERROR = re.compile(r"(?:: ?|^)(?:fatal )?error(?: [A-Z]*\d+)?\s?: (?P<message>.+)$", re.I)
+_ERROR = re.compile(r"(?:: ?|^)(?:fatal )?error(?: [A-Z]*\d+|\[[A-Z]+\d+\])?\s?: (?P<message>.+)$", re.I)
 _NVCC_ERROR = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
 _PLACE = re.compile(
     r"(?:^|[\s\"(>])(?P<file>[^\s:()\"]+(?: [^\s:()\"]+)?)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|\":\d+:\d+\))$"
@@ -28,7 +28,7 @@ _CHECK = re.compile(
     r"^[A-Z][\w-]*: (?P<what>expected string not found|is (?:not )?on the (?:same|line after)|excluded string found"
     r"|no match|expected .{0,40}not found)"
 )
-_LLVM_ERROR = re.compile(r"\bLLVM ERROR: (?P<message>.+)$")
+_LLVM_ERROR = re.compile(r"\b(?:LLVM ERROR|error in backend): (?P<message>.+)$")
 _SELECT = re.compile(
     r"^Cannot select: (?:intrinsic (?P<intrinsic>%?[\w.]+)|(?:0x\w+|t\d+): (?P<types>[\w,]+) = (?P<node>[\w:]+))"
 )
@@ -54,7 +54,7 @@ _SUPPORT = re.compile(
 _GENERIC = re.compile(r"^(?:cast|dyn_cast|isa|operator|front|back|at|value)$")
 _TOOLS = re.compile(
     r"\b(?P<tool>ptxas|nvlink|fatbinary|nvcc|nvdisasm|cicc|llc|opt|lld|clang\+*|hipcc|amdclang\+*|as|cudafe\+\+)"
-    r"(?: \S{1,200}, line \d+;)?\s{0,8}:?\s{0,8}(?:error|fatal)\s{0,8}:\s{0,8}(?P<message>.+)$"
+    r"(?: \S{1,200}?(?:, line \d+;)?)?\s{0,8}:?\s{0,8}(?:error|fatal)\s{0,8}:\s{0,8}(?P<message>.+)$"
 )
 _MANGLED = re.compile(r"\b_Z\w+")
 _RESOURCES = re.compile(r"out of resources?:? (?P<what>[a-z][a-z ]{1,40}?),? Required", re.I)
@@ -66,6 +66,7 @@ _PASS = AnyOf(
 )
 _SANITIZER = re.compile(r"(?:ERROR|WARNING|SUMMARY): (?P<tool>\w+Sanitizer): (?P<kind>[\w-]+)")
 _RUNTIME_CHECK = re.compile(r"^(?P<file>\S{1,200}?):\d+:\d+: runtime error: (?P<message>.+)$")
+_GTEST = re.compile(r"^(?P<file>\S{1,300}\.\w+)(?::\d+|\(\d+\)): Failure$")
 _LINT = re.compile(r"^(?P<file>[\w./-]{1,200}\.\w+):\d+:(?:\d+:)? (?P<code>[A-Z]{1,4}\d{2,5})\b[: ]")
 
 
@@ -76,6 +77,8 @@ def diagnostic(line: str, lowered: str) -> Found | None:
     for read in (_assertion, _sanitizer, _llvm, _tool, building, _placed):
         if told := read(line, lowered):
             return told
+    if found := _GTEST.match(line):
+        return _code("gtest", line, base(found["file"]))
     if found := _LINT.match(line):
         return _code("lint", line, found["code"], base(found["file"]))
     return None
@@ -130,7 +133,7 @@ def _message(message: str, line: str, lowered: str, file: str, located: bool) ->
 
 
 def _llvm(line: str, lowered: str) -> Found | None:
-    found = _LLVM_ERROR.search(line) if "llvm error" in lowered else None
+    found = _LLVM_ERROR.search(line) if "llvm error" in lowered or "in backend" in lowered else None
     if not found:
         return None
     message = found["message"]

@@ -20,7 +20,7 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("launch-timeout", UNKNOWN, r"launch timed out|launch_?timeout"),
         ("launch-resources", CODE, r"too many resources requested|launch_?out_?of_?resources"),
         ("launch-failure", CODE, r"(?:unspecified )?launch_?\s?fail(?:ure|ed)"),
-        ("out-of-memory", UNKNOWN, r"out_?\s?of_?\s?memory|memory_?allocation|alloc_failed"),
+        ("out-of-memory", CODE, r"out_?\s?of_?\s?memory|memory_?allocation|alloc_failed"),
         ("invalid-configuration", CODE, r"invalid_?\s?configuration"),
         ("device-function", CODE, r"invalid_?\s?device_?\s?function"),
         ("no-kernel-image", CODE, r"no kernel image|no_?kernel_?image|no_?binary_?for_?gpu|no binary for"),
@@ -36,8 +36,14 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         (
             "driver-too-old",
             INFRA,
-            r"driver version is insufficient|insufficient_?driver|driver/library version mismatch"
-            r"|driver\S* (?:is )?too old|lib_rm_version_mismatch",
+            r"driver version is insufficient|insufficient_?driver|driver\S* (?:is )?too old",
+        ),
+        ("mps", INFRA, r"\bMPS (?:server|client|control|daemon)|error_?mps"),
+        (
+            "driver-mismatch",
+            INFRA,
+            r"driver(?:/library version|_?\s?mismatch)|lib_rm_version_mismatch|unsupported display driver"
+            r"|compat_?not_?supported",
         ),
         ("ecc", INFRA, r"\becc\b(?! on)|ecc_?uncorrect"),
         ("device-unavailable", INFRA, r"busy or unavailable|devices_?unavailable"),
@@ -81,11 +87,14 @@ _GPU_GONE = re.compile(
     r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)"
     r"|\bXid\b.{0,60}?[:,] (?P<xid>\d{1,3})\b"
     r"|(?P<lost>GPU (?:has )?fallen off the bus|Unable to determine the device handle for GPU)"
+    r"|\bError (?P<system>80[2-9])\b: "
+    r"|(?P<old>(?:NVIDIA|CUDA|ROCm|AMD) driver on (?:your|this) \w+ is (?:too old|out of date))"
+    r"|(?P<toolkit>could not select device driver)"
     r"|(?P<none>No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver|No (?:HIP|ROCm) GPUs"
-    r"|could not select device driver|0 active drivers|no ROCm-capable device)",
+    r"|0 active drivers|no ROCm-capable device)",
     re.I,
 )
-_POLITE = re.compile(r"^(?:an? )|(?: (?:was|were) encountered.*)$", re.I)
+_POLITE = re.compile(r"^(?:an? )|(?: (?:was|were) encountered.*| when calling .*)$", re.I)
 _CODE = re.compile(r"^(?:\(?\d+\)?\s*[-,:]?\s*|Code: \d+,?\s*|Mess\w+:\s*)+", re.I)
 
 
@@ -94,17 +103,13 @@ def device_fault(line: str) -> Found | None:
     if found := _MEMORY_FAULT.search(line):
         return _found("GPU", "memory-access-fault", CODE, line, mask(found["reason"] or ""))
     if found := _OUT_OF_MEMORY.search(line):
-        return _found(found["api"], "out-of-memory", UNKNOWN, line)
+        return _found(found["api"], "out-of-memory", CODE, line)
     if found := _GPU_GONE.search(line):
-        name = (
-            "nvml"
-            if found["nvml"]
-            else f"xid {found['xid']}"
-            if found["xid"]
-            else "lost"
-            if found["lost"]
-            else "no-device"
-        )
+        names = {"nvml": "nvml", "lost": "lost", "old": "driver-too-old", "toolkit": "container-toolkit"}
+        told = next(name for name, value in found.groupdict().items() if value)
+        name = names.get(told, "no-device")
+        if told in ("xid", "system"):
+            name = f"{told} {found[told]}"
         known = _known(line)
         return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line)
     if found := _TOLD.search(line):

@@ -16,10 +16,12 @@ NOTHING = rules(
         r"/ 0 selected",
         r"\b(?:\d+ deselected in|0 tests? (?:ran|run|executed))",
         r"No tests were found",
+        r"No test configuration file found",
         r"did not discover any tests",
         r"did not contain any tests",
         r"found no collectors",
         r"Ran 0 tests",
+        r"Running 0 tests",
         r"Total Discovered Tests: 0",
     ),
 )

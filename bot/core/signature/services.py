@@ -57,7 +57,9 @@ _OWN = re.compile(
     r"localhost|127\.0\.0\.1|\[?::1\]|0\.0\.0\.0|c10d|TCPStore|rdzv|rendezvous|gloo|nccl|openai|uvicorn", re.I
 )
 _PLAIN_500 = re.compile(r"\b500\b|Internal Server Error", re.I)
-_KNOWN_HOST = re.compile(r"https?://|github|pypi|docker|registry|hugging ?face|amazonaws|azure|googleapis", re.I)
+_KNOWN_HOST = re.compile(
+    r"https?://|^remote: |github|pypi|docker|registry|hugging ?face|amazonaws|azure|googleapis", re.I
+)
 _OURS = re.compile(r"triton|mlir|llvm(?!-dev)|torch(?!vision)|_C\b", re.I)
 LONGEST = 600
 # said in passing by what is going on, not by what went wrong

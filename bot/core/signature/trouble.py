@@ -1,0 +1,210 @@
+"""Trouble of machines and services in whatever words: something that is not the code, and that it is not well.
+
+The tables of bot.core.signature.machines hold phrases; this reads what they don't: a noun of the machinery with a
+predicate of failure, the numbers and names that systems give their errors, and codes that services answer with.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.core.signature.mask import mask
+from bot.core.signature.model import INFRA, UNKNOWN, Found, Rank
+
+# what a program raises about its own values: whatever it speaks of, no machine failed
+PROGRAM_ERRORS = frozenset(
+    {
+        "ArithmeticError", "AssertionError", "AttributeError", "IndexError", "KeyError", "LookupError", "NameError",
+        "NotImplementedError", "OverflowError", "RecursionError", "StopIteration", "TypeError", "UnboundLocalError",
+        "UnicodeDecodeError", "UnicodeEncodeError", "ValueError", "ZeroDivisionError",
+    }
+)  # fmt: skip
+_CLAIMS = re.compile(r"^(?:assert\b|(?:Failed: )?DID NOT RAISE|Regex pattern did not match|Expected\b.{0,200}\bgot\b)")
+
+
+def _any(*phrases: str) -> str:
+    return "|".join(phrases)
+
+
+# of each kind the nouns that mean nothing else, and those that compilers and tests use as well: a node of a graph
+_NOUNS = (
+    (
+        "gpu",
+        _any(
+            r"NVML|NVSwitch|fabric ?manager|device plugin|MPS server|/dev/(?:kfd|dri|nvidia)\S*",
+            r"(?:nvidia|cuda|rocm|amdgpu|display)[ -]driver",
+        ),
+        r"GPUs?",
+    ),
+    (
+        "cluster",
+        r"host ?engine|kubelet|kube-?apiserver|slurm\w*|srun|sbatch|salloc|nvidia\.com/gpu",
+        r"nodes?|pods?|cluster|reservation|instance capacity",
+    ),
+    (
+        "runner",
+        r"(?:self-hosted|hosted|enabled) runners?|virtual machine|hypervisor|host machine|spot instance",
+        r"runners?|agents?|instances?|VM|spot",
+    ),
+    (
+        "container",
+        r"containerd|docker(?:d|hub)?|podman|cri-o|ErrImagePull|ImagePullBackOff|daemon",
+        r"containers?|image",
+    ),
+    (
+        "network",
+        _any(
+            r"remoting|the channel|container registry|package mirror|load balancer|remote (?:server|host)|nameserver",
+            r"conda\w*http\w*",
+        ),
+        r"network|registry|mirror|proxy|gateway|endpoint|backend|bucket",
+    ),
+    (
+        "storage",
+        r"NFS|ephemeral-storage|device mapper|block device",
+        r"disk|volume|mount|filesystem|file system|storage",
+    ),
+    ("clock", r"InRelease|system clock", r"certificate"),
+)
+# predicates that only a machine has, those that anything can have, and those that stand before their noun
+_ONLY = _any(
+    r"not reachable|not been heard from|marked as lost|cannot receive messages|evicted|preempted|reclaimed|drained",
+    r"rebooted|cordoned|low on resource\w*|under pressure|offline|unhealthy|not be scheduled|in maintenance",
+    r"not (?:yet )?(?:ready|online|healthy|mounted|acquired|valid yet)|temporarily unavailable|interruption",
+)
+_ANY = _any(
+    r"not (?:yet )?(?:running|available|responding|initiali[sz]ed|valid)|unreachable|unavailable|clos(?:ed|ing) down",
+    r"lost|gone|terminat\w+|too old|out of date|exhausted|insufficient|degraded|unresponsive|overloaded|fail(?:ed|ure)",
+    r"time(?:d)? out|stopped|disconnected|crash(?:ed)?|shut(?:ting)? down|interrupted|no enabled|CONNECTION FAILED",
+)
+_BEFORE = _any(
+    r"Insufficient|sufficient|No enabled|terminat(?:ed|ion) of|waiting for|error dialing|Failed to pull|not reach",
+    r"unable to establish a connection to.{0,20}|Unable to (?:open|allocate|reach|contact|schedule|provision|dial)",
+    r"lost (?:connection|contact) (?:to|with)|no space on",
+)
+_EDGE, _END = r"(?<![\w.'\"-])", r"(?![\w'\"(-])"
+
+
+def _grammar() -> re.Pattern[str]:
+    forms = []
+    for name, sure, doubtful in _NOUNS:
+        forms.append(rf"(?P<{name}>{_EDGE}(?:{sure}){_END}.{{0,80}}?{_EDGE}(?:{_ONLY}|{_ANY}){_END})")
+        forms.append(rf"(?P<{name}_only>{_EDGE}(?:{doubtful}){_END}.{{0,60}}?{_EDGE}(?:{_ONLY}){_END})")
+        forms.append(rf"(?P<{name}_had>{_EDGE}(?:{_BEFORE})\b.{{0,30}}?{_EDGE}(?:{sure}|{doubtful}){_END})")
+    return re.compile("|".join(forms), re.I)
+
+
+_SAID = _grammar()
+_WORD = re.compile(rf"\b(?:{_ONLY}|{_ANY}|{_BEFORE})(?!\w)", re.I)
+_HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")  # NodeNotReady
+# the kernel's own log: its part, and that it is not well
+_KERNEL = re.compile(
+    r"^(?:kernel: )?(?:\[ *\d+\.\d+\] )?"
+    r"(?P<part>watchdog: BUG|BUG|INFO: task|mce|EDAC|EXT4-fs|XFS|Buffer I/O|nvme\d*|blk\w*|pcieport|AER|mlx\d\w*"
+    r"|amdgpu|NVRM|thermal|CPU\d+|NMI)\b.{0,80}?\b"
+    r"(?P<what>soft lockup|hard lockup|hung|blocked for more|Hardware Error|Machine Check|link (?:is )?down"
+    r"|I/O error|error|throttled|timeout|reset)",
+    re.I,
+)
+_PLAINLY = re.compile(
+    r"(?P<quota>\bquota\b.{0,60}\bexceeded|exceed\w* .{0,40}\bquota\b)"
+    r"|(?P<capacity>Insufficient\w*Capacity|(?:no|not enough|sufficient) .{0,30}capacity in)"
+    r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
+    re.I,
+)
+_ERRNO = re.compile(
+    r"\[Errno (?P<number>\d{1,3})\]|\berrno[ =:]+(?P<bare>\d{1,3})\b|\bos error (?P<rust>\d{1,3})\b", re.I
+)
+# Linux: I/O, no device, busy, disk, quota, and all that a network says
+_MACHINES = frozenset({5, 6, 12, 16, 19, 28, 30, 100, 101, 102, 103, 104, 110, 111, 112, 113, 116, 117, 121, 122})
+_ANYONES = frozenset({11, 23, 24, 32})  # processes, files, pipes: the code can use them up as well
+_NODE = re.compile(
+    r"\b(?P<name>E(?:CONN(?:RESET|REFUSED|ABORTED)|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))\b"
+)
+_AWS = re.compile(r"An error occurred \((?P<code>\w+)\) when calling the \w+ operation")
+_AWS_BUSY = re.compile(
+    r"SlowDown|Capacity|Throttl|Unavailable|Timeout|InternalError|LimitExceeded|TooManyRequests", re.I
+)
+_GRPC = re.compile(r"\bcode = (?P<code>Unavailable|DeadlineExceeded|ResourceExhausted|Unknown|Internal)\b|"
+                   r"\bStatusCode\.(?P<python>UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED)\b")  # fmt: skip
+_SPELT = r"(?:[A-Z][a-z]+ (?:Error|Unavailable|Gateway|Timeout)|GET|HEAD|PUT|POST)\b"
+_HTTP = re.compile(
+    r"\b(?:HTTP(?:/\d\S*)?|status(?: code)?|response|respon\w+ with|returned|replied)\W{1,4}(?:\w+ ){0,2}?"
+    rf"(?P<status>5\d\d|429|000)\b|(?:^\W*|: )(?P<spelt>5\d\d) {_SPELT}",
+    re.I,
+)
+_FORK = re.compile(r"\bfork: (?:retry: )?Resource temporarily unavailable")
+_OWN = re.compile(r"localhost|127\.0\.0\.1|\[?::1\]|uvicorn|testserver|mock", re.I)
+
+
+def claim(line: str, exception: str | None) -> bool:
+    """Whether the line is what code says of values: a failed assertion, or an exception about a program's own ones."""
+    return exception in PROGRAM_ERRORS or _CLAIMS.match(line) is not None
+
+
+def trouble(line: str, *, exception: str | None) -> Found | None:
+    """What is wrong with a machine or a service by `line`, in which an exception of that name stands (None: none)."""
+    if claim(line, exception):
+        return None
+    for read in (_number, _answer):
+        if found := read(line):
+            return found
+    if exception is not None and not _speaks_of_outside(exception):
+        return None
+    said = _SAID.search(_HUMP.sub(" ", line))
+    if said is None:
+        return None
+    noun, words = next((name, value) for name, value in said.groupdict().items() if value)
+    what = [match[0].lower() for match in _WORD.finditer(words)]
+    return _found(line, noun.partition("_")[0], " ".join(what) or mask(words.lower()), rank=Rank.SPOKEN)
+
+
+def _number(line: str) -> Found | None:
+    if _FORK.search(line):
+        return _found(line, "process", "fork")
+    found = _ERRNO.search(line)
+    if found is None:
+        node = _NODE.search(line)
+        return _found(line, "network", node["name"]) if node and not _OWN.search(line) else None
+    number = int(found["number"] or found["bare"] or found["rust"])
+    if number in _ANYONES:
+        return _found(line, "errno", str(number), cls=UNKNOWN)
+    if number not in _MACHINES or _OWN.search(line):
+        return None
+    return _found(line, "errno", str(number))
+
+
+def _answer(line: str) -> Found | None:
+    if found := _AWS.search(line):
+        return _found(line, "aws", found["code"]) if _AWS_BUSY.search(found["code"]) else None
+    if found := _GRPC.search(line):
+        return _found(line, "rpc", (found["code"] or found["python"]).lower())
+    if (found := _HTTP.search(line)) and not _OWN.search(line):
+        return _found(line, "http", found["status"] or found["spelt"])
+    if found := _PLAINLY.search(line):
+        return _found(line, "plainly", next(name for name, value in found.groupdict().items() if value))
+    if found := _KERNEL.search(line):
+        return _found(line, "kernel", f"{found['part']} {found['what']}".lower())
+    return None
+
+
+def _speaks_of_outside(exception: str) -> bool:
+    """Whether an exception of that name may tell of machines and services."""
+    return exception in (
+        "RuntimeError",
+        "OSError",
+        "IOError",
+        "Exception",
+        "Error",
+        "SystemError",
+        "EnvironmentError",
+    ) or (
+        re.search(
+            r"HTTP|Http|Connection|Network|Timeout|Unavailable|Socket|Client|Remote|Cluster|Docker|Driver", exception
+        )
+        is not None
+    )
+
+
+def _found(line: str, noun: str, word: str, *, cls: str = INFRA, rank: int = Rank.SERVICE) -> Found:
+    return Found("trouble", rank, cls, (noun, word), line)
