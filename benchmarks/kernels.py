@@ -1,7 +1,7 @@
 """Graft's kernel suites on this machine as tables: `python -m benchmarks.kernels [--write]`.
 
 Runs the suites exactly as a runner does: compiled for five GPUs that need not be there, in the interpreter, and on a
-GPU where torch finds one. Exit status 0 where all passed, 1 where one did not. `--write` puts the tables into kernels.md.
+GPU where torch finds one. Exit status 0 where all passed, 1 where one did not. `--write` writes kernels.md too.
 """
 
 from __future__ import annotations

@@ -68,6 +68,7 @@ class Work:
     cancelled: asyncio.Event | None = None
     keep_build: Callable[[Path], Awaitable[None]] | None = None
     environment: Mapping[str, str] | None = None
+    short: Callable[[], bool] | None = None
 
 
 async def execute(work: Work) -> Report:
@@ -177,6 +178,7 @@ async def _run(work: Work, argv: tuple[str, ...], env: Mapping[str, str], *, fac
         output=work.output,
         redact=work.redact,
         cancelled=work.cancelled,
+        short=work.short,
     )
 
 
@@ -185,6 +187,8 @@ def _build_failed(ended: Ended) -> Collected:
         return Collected(Outcome.CANCELLED, "cancelled during the build")
     if ended.killed is Killed.TIMEOUT:
         return Collected(Outcome.TIMED_OUT, f"the build was stopped at its time limit, after {ended.seconds:.0f} s")
+    if ended.killed is Killed.DISK:
+        return Collected(Outcome.INFRA, "the build was stopped: the machine's disk is all but full")
     if not ended.started:
         return Collected(Outcome.INFRA, f"the build can't be started: {ended.tail.strip()}")
     return Collected(Outcome.FAILED, f"the build failed with exit status {ended.exit_code}: nothing ran")

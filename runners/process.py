@@ -14,6 +14,7 @@ from pathlib import Path
 
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.25
+_DISK_SECONDS = 1.0
 TAIL_BYTES = 64_000
 MARK = "GRAFT_RUN_MARK"
 
@@ -24,6 +25,7 @@ class Killed(StrEnum):
     TIMEOUT = "timeout"
     MEMORY = "memory"
     CANCELLED = "cancelled"
+    DISK = "disk"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,10 +65,12 @@ async def run_group(
     output: Callable[[str], None] = lambda _: None,
     redact: Callable[[str], str] = lambda text: text,
     cancelled: asyncio.Event | None = None,
+    short: Callable[[], bool] | None = None,
 ) -> Ended:
     """Run it in a session of its own; at its end, at the limit or when cancelled, all its descendants are killed.
 
-    `seconds` is the limit. Never raises for what the child does; one that can't be started has `started` False.
+    `seconds` is the limit; `short` says that the disk is all but full, which ends it too. Never raises for what the
+    child does; one that can't be started has `started` False.
     """
     began = time.monotonic()
     mark = env.get(MARK, "")
@@ -88,7 +92,7 @@ async def run_group(
     reader = asyncio.create_task(_read(child, tail, output, redact))
     killed = None
     try:
-        killed = await _watch(child, began + seconds, memory_bytes, cancelled)
+        killed = await _watch(child, began + seconds, memory_bytes, cancelled, short)
     finally:
         if killed is not None or child.returncode is None:
             await _end(child, mark)
@@ -137,7 +141,11 @@ async def _read(
 
 
 async def _watch(
-    child: asyncio.subprocess.Process, deadline: float, memory: int | None, cancelled: asyncio.Event | None
+    child: asyncio.subprocess.Process,
+    deadline: float,
+    memory: int | None,
+    cancelled: asyncio.Event | None,
+    short: Callable[[], bool] | None,
 ) -> Killed | None:
     ended = asyncio.create_task(child.wait())
     stop = asyncio.create_task(cancelled.wait()) if cancelled is not None else None
@@ -146,7 +154,9 @@ async def _watch(
             left = deadline - time.monotonic()
             if left <= 0:
                 return Killed.TIMEOUT
-            pause = min(left, _POLL_SECONDS) if memory is not None else left
+            pause = min(
+                left, _POLL_SECONDS if memory is not None else left, _DISK_SECONDS if short is not None else left
+            )
             waiting = {ended} if stop is None else {ended, stop}
             done, _ = await asyncio.wait(waiting, timeout=pause, return_when=asyncio.FIRST_COMPLETED)
             if ended in done:
@@ -155,6 +165,8 @@ async def _watch(
                 return Killed.CANCELLED
             if memory is not None and session_bytes(child.pid) > memory:
                 return Killed.MEMORY
+            if short is not None and short():
+                return Killed.DISK
     finally:
         for task in (ended, stop):
             if task is not None and not task.done():

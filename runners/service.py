@@ -12,6 +12,7 @@ import json
 import logging
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ from redis.exceptions import RedisError
 from bot.core.types import Outcome
 from bot.core.validation import Report, RunRequest, Subject
 from runners.artifacts import Keeper, keep
+from runners.disk import Bounds, Janitor
 from runners.environment import describe, probe, version_of
 from runners.execute import Machine, Work, execute, needs_no_source
 from runners.labs import Credential
@@ -56,7 +58,7 @@ class RunnerSettings:
     keep_env: tuple[str, ...] = ()
     report_for: float = 6 * 3600.0
     drain_for: float = 3600.0
-    keep_builds: int = 10
+    bounds: Bounds = field(default_factory=Bounds)
     poll: float = 0.2
     secrets: tuple[str, ...] = field(default=(), repr=False)
     labs: Mapping[str, Credential] = field(default_factory=dict, repr=False)
@@ -70,6 +72,8 @@ class Service:
         self.settings = settings
         self.bot = Bot(settings.bot, settings.token)
         self.workspace = Workspace(settings.work)
+        self.janitor = Janitor(self.workspace, settings.bounds)
+        self._commits: Counter[str] = Counter()
         shown = (credential.token for credential in settings.labs.values())
         self.redact = redactor((settings.token, settings.redis, *settings.secrets, *shown))
         self._free: list[str | None] = list(settings.gpus)
@@ -121,8 +125,10 @@ class Service:
     async def _hello(self) -> None:
         """Tell the bot of this runner, until it answers; raises RefusedError where it does not want it."""
         health = await probe(visible=_visible(self.settings))
+        low = self.janitor.low()
         facts = {
-            "health": health.text,
+            "health": f"{health.text}; {low}" if low else health.text,
+            "disk": self.janitor.facts(),
             "gpus": [gpu.model for gpu in health.gpus],
             "torch": version_of("torch"),
             "triton": version_of("triton"),
@@ -140,6 +146,8 @@ class Service:
     async def _greet(self) -> None:
         while True:
             await asyncio.sleep(60)
+            if self.janitor.low():
+                await self._tidy()
             with contextlib.suppress(RefusedError):
                 await self._hello()
 
@@ -193,6 +201,10 @@ class Service:
         """
         if not self._free:
             raise Retry(defer=1)
+        low = self.janitor.low()
+        if low:
+            log.warning("no run is taken: %s", low)
+            raise Retry(defer=10)
         slot = self._free.pop()
         answer: asyncio.Future[Exception | None] = asyncio.get_running_loop().create_future()
         # a task of its own from the first request on: a drain in the middle of it must not lose the lease
@@ -228,8 +240,10 @@ class Service:
         stop = _Stop(self._stop_runs)
         stream = _LogStream(self.bot, request)
         beats = asyncio.create_task(self._beat(request, stop, stream))
-        folder = self.workspace.run_folder(request)
+        folder = self.workspace.run_path(request)
+        self._commits[request.commit] += 1
         try:
+            await asyncio.to_thread(self.workspace.run_folder, request)
             if self.settings.artifacts is None:
                 report = await self._report(request, slot, folder, stop.event, stream.add)
             else:
@@ -253,7 +267,14 @@ class Service:
         else:
             await self._hand_in(report)
         await asyncio.to_thread(shutil.rmtree, folder, True)
-        await asyncio.to_thread(self.workspace.prune, keep=self.settings.keep_builds)
+        self._commits[request.commit] -= 1
+        await self._tidy()
+
+    async def _tidy(self) -> None:
+        try:
+            await self.janitor.tidy(+self._commits)
+        except (SourceError, OSError) as error:
+            log.warning("the work folder was not tidied: %s", error)
 
     async def _report(
         self, request: RunRequest, slot: str | None, folder: Path, stop: asyncio.Event, output: Callable[[str], None]
@@ -269,6 +290,7 @@ class Service:
             output=output,
             redact=self.redact,
             cancelled=stop,
+            short=self.janitor.out_of_room,
         )
         if needs_no_source(request.suite):
             return await execute(work)
@@ -316,8 +338,11 @@ class Service:
     async def _hand_in(self, report: Report) -> None:
         """Send the report; kept on disk until the bot has it, so that not even a restart of the runner loses it."""
         kept = self.settings.work / "reports" / f"{report.run_id}-{report.attempt}.json"
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        await asyncio.to_thread(kept.write_text, report.model_dump_json(), "utf-8")
+        try:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            await asyncio.to_thread(kept.write_text, report.model_dump_json(), "utf-8")
+        except OSError as error:  # a full disk: it is sent all the same
+            log.warning("run %s: the report can't be kept on disk: %s", report.run_id, error)
         try:
             answer = await self.bot.report(report, seconds=self.settings.report_for)
             log.info("run %s: %s %s", report.run_id, report.outcome.value, answer)

@@ -17,6 +17,7 @@ from pathlib import Path
 from bot.core.validation import RunRequest
 
 _GIT_SECONDS = 900.0
+_LEFT_SECONDS = 86_400.0
 
 
 class SourceError(Exception):
@@ -31,9 +32,13 @@ class Workspace:
         for name in ("objects", "trees", "builds", "caches", "runs"):
             (root / name).mkdir(parents=True, exist_ok=True)
 
+    def run_path(self, request: RunRequest) -> Path:
+        """The folder of one attempt."""
+        return self.root / "runs" / f"{request.run_id}-{request.attempt}"
+
     def run_folder(self, request: RunRequest) -> Path:
-        """The folder of one attempt, made empty."""
-        folder = self.root / "runs" / f"{request.run_id}-{request.attempt}"
+        """The folder of one attempt, made empty but for one for its results."""
+        folder = self.run_path(request)
         shutil.rmtree(folder, ignore_errors=True)
         (folder / "results").mkdir(parents=True)
         return folder
@@ -101,16 +106,51 @@ class Workspace:
         await _copy(place, folder / "snapshot")
         (folder / "built").touch()
 
-    def prune(self, *, keep: int, now: float | None = None) -> int:
-        """Drop all but the newest `keep` builds and compiler caches, and what runs left a day ago; gives how many."""
+    def prune(self, *, keep: int, busy: frozenset[str] = frozenset(), now: float | None = None) -> int:
+        """Drop all but the newest `keep` builds and compiler caches, and what runs left a day ago; gives how many.
+
+        Builds in use and caches of the commits `busy` stay.
+        """
         now = time.time() if now is None else now
-        builds = sorted((self.root / "builds").iterdir(), key=_age, reverse=True)[keep:]
-        caches = sorted((self.root / "caches").glob("*/*"), key=_age, reverse=True)[keep:]
-        runs = [path for path in (self.root / "runs").iterdir() if now - _age(path) > 86400]
-        gone = [*builds, *caches, *runs]
-        for path in gone:
+        caches = [path for path in (self.root / "caches").glob("*/*") if path.name not in busy]
+        gone = sorted((self.root / "builds").iterdir(), key=_age, reverse=True)[keep:]
+        gone += sorted(caches, key=_age, reverse=True)[keep:]
+        left = (*(self.root / "runs").iterdir(), *(self.root / "trees").iterdir())
+        gone += [path for path in left if now - _age(path) > _LEFT_SECONDS]
+        return sum(self.drop(path) for path in gone)
+
+    def disposable(self, busy: frozenset[str]) -> list[Path]:
+        """Builds, and caches of other commits than `busy`, the oldest first."""
+        caches = (path for path in (self.root / "caches").glob("*/*") if path.name not in busy)
+        return sorted([*(self.root / "builds").iterdir(), *caches], key=_age)
+
+    def drop(self, path: Path) -> bool:
+        """Drop a build, cache, tree or folder of a run; False where it is a build in use."""
+        if path.parent.name != "builds":
             shutil.rmtree(path, ignore_errors=True)
-        return len(gone)
+            return True
+        try:
+            handle = os.open(path / "lock", os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(path, ignore_errors=True)
+        except BlockingIOError:
+            return False
+        finally:
+            os.close(handle)
+        return True
+
+    async def trim_objects(self, busy: frozenset[str], *, keep: int = 50) -> None:
+        """Forget all fetched commits but the newest `keep` and `busy`, and pack what is left."""
+        for bare in sorted((self.root / "objects").glob("*.git")):
+            async with _locked(bare.with_suffix(".lock")):
+                listing = await git("-C", str(bare), "for-each-ref", "--sort=-creatordate", "--format=%(refname)")
+                old = [name for name in listing.split() if name.rpartition("/")[2] not in busy][keep:]
+                for name in old:
+                    await git("-C", str(bare), "update-ref", "-d", name)
+                await git("-C", str(bare), "gc", "--quiet", "--prune=now")
 
 
 def _age(path: Path) -> float:
@@ -198,14 +238,31 @@ async def _copy(source: Path, target: Path) -> None:
 @asynccontextmanager
 async def _locked(path: Path) -> AsyncIterator[None]:
     """Hold a lock that other runners on this machine respect too."""
-    handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    while True:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            await _flock(handle)
+            if _is(path, handle):
+                yield
+                return
+        finally:
+            os.close(handle)
+
+
+async def _flock(handle: int) -> None:
+    while True:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            await asyncio.sleep(0.1)
+        else:
+            return
+
+
+def _is(path: Path, handle: int) -> bool:
+    """Whether the lock held is that of the path still: its folder may have been dropped meanwhile."""
     try:
-        while True:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
-            except BlockingIOError:
-                await asyncio.sleep(0.1)
-        yield
-    finally:
-        os.close(handle)
+        return path.stat().st_ino == os.fstat(handle).st_ino
+    except OSError:
+        return False

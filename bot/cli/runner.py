@@ -46,6 +46,8 @@ def command(
     artifacts_url: Annotated[
         str, typer.Option("--artifacts-url", envvar="GRAFT_ARTIFACTS_URL", help="Their https address for readers.")
     ] = "",
+    disk: Annotated[float, typer.Option("--disk", min=0.1, help="GiB that its folder may take.")] = 200,
+    keep_free: Annotated[float, typer.Option("--keep-free", min=0, help="GiB of the disk that stay free.")] = 2,
     poll: Annotated[float, typer.Option("--poll", min=0.01, help="Seconds between looks at the queue.")] = 0.2,
 ) -> None:
     """Take validation work from a queue and report on it.
@@ -54,6 +56,7 @@ def command(
     labs and of the artifacts' store are described in docs/lab-protocol.md and docs/runners.md.
     """
     from runners.artifacts import keeper_of, secrets_of
+    from runners.disk import GIB, Bounds
     from runners.labs import take_credentials
     from runners.service import RunnerSettings
 
@@ -82,6 +85,7 @@ def command(
         poll=poll,
         labs=labs,
         artifacts=keeper,
+        bounds=Bounds(most=int(disk * GIB), least_free=int(keep_free * GIB)),
         secrets=secrets_of(os.environ),
     )
     logging.basicConfig(level=logging.INFO, stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s %(message)s")

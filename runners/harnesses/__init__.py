@@ -186,6 +186,8 @@ def interruption(ended: Ended) -> tuple[Outcome, str] | None:
             return Outcome.CANCELLED, "cancelled"
         case Killed.MEMORY:
             return Outcome.FAILED, "stopped at the memory limit"
+        case Killed.DISK:
+            return Outcome.INFRA, "stopped: the machine's disk is all but full"
     if ended.crashed:
         return Outcome.FAILED, f"crashed with {ended.signal_name}"
     if ended.exit_code in (-9, 137, -15, 143):
