@@ -168,6 +168,9 @@ class Endpoint:
                 403, "You must authenticate with an installation access token in order to access this endpoint"
             )
         reading = operation.method == "GET"
+        known = actor.installation is not None or actor.login is not None
+        if repository is not None and repository.archived and known and not reading:
+            raise ApiError(403, "Repository was archived so is read-only.")
         if actor.installation is not None:
             self._installation_permitted(actor, repository, params, reading=reading)
             return
@@ -179,15 +182,10 @@ class Endpoint:
             return
         if operation.app == "installation":
             raise ApiError(403, "You must authenticate with an installation access token")
-        if repository is not None:
-            if repository.archived and not reading:
-                raise ApiError(403, "Repository was archived so is read-only.")
-            if not at_least(self.world.role(actor.login, repository), operation.role):
-                raise (
-                    ApiError(403, "Must have admin rights to Repository.")
-                    if reading
-                    else not_found_or_forbidden(operation)
-                )
+        if repository is not None and not at_least(self.world.role(actor.login, repository), operation.role):
+            raise (
+                ApiError(403, "Must have admin rights to Repository.") if reading else not_found_or_forbidden(operation)
+            )
 
     def _installation_permitted(
         self, actor: auth.Actor, repository: Repository | None, params: dict[str, Any], *, reading: bool

@@ -163,6 +163,8 @@ async def test_the_forks_own_branch_gone_is_said_as_such(tmp_path: Path) -> None
 
 
 async def test_a_refused_push_names_the_missing_permission_and_holds_up_no_other(tmp_path: Path) -> None:
+    """C15."""
+
     def make(upstream: Clone, fork: Clone, shas: dict[str, str]) -> None:
         shas["flow"] = upstream.commit("Change the flow", {".github/workflows/ci.yml": "on: push\n", "a.txt": "a\n"})
         shas["free"] = upstream.commit("Add free", {"free.txt": "x\n"})
@@ -187,6 +189,7 @@ async def test_a_refused_push_names_the_missing_permission_and_holds_up_no_other
 
 
 async def test_limits_lose_nothing(tmp_path: Path) -> None:
+    """C77."""
     async with pair(tmp_path) as p:
         p.sandbox.faults.fail("secondary", method="POST", path="/pulls$", times=1, retry_after=1)
         p.sandbox.faults.fail("abuse", method="POST", path="/pulls$", times=1, retry_after=1)
@@ -211,13 +214,23 @@ async def test_locked_and_archived(tmp_path: Path) -> None:
         p.fork_commits("In the way", {"one.txt": "ours\n", "two.txt": "two\n"})
         await p.settle()
         assert p.repository.issues[1].state == "closed"  # `one` conflicts and `two` is there: nothing is left of it
-        p.repository.archived = True
+        p.repository.archived = p.failing = True
         p.upstream_commits("three", "Add three", {"three.txt": "3\n"})
+        before = p.dashboard().body
         await p.ingest()
         assert p.carrying(p.shas["three"]) == []
+        # nothing can be written, not even the dashboard: the job is parked with the reason, for `graft doctor` to show
+        assert p.dashboard().body == before
+        assert any(text.startswith("ingest") and "archived" in text for text in await p.failures())
         blocked = await p.context.store.note(p.installation, FORK, "blocked")
         assert [("the repository is archived" in text) for text in blocked.values()] == [True]
+        # nor is it looked after any more
+        await p.ask("register")
+        await p.settle()
+        assert p.scope not in await p.context.store.repositories()
         p.repository.archived = False
+        await p.ask("register")
+        await p.settle()
         await p.ingest()
         assert len(p.carrying(p.shas["three"])) == 1
-        assert not [text for text in await p.failures() if text.startswith("ingest")]
+        assert p.dashboard().body != before

@@ -90,6 +90,17 @@ async def test_labels_issues_reactions_and_edits(scene: Scene) -> None:
     await dev.lock(REPO, issue["number"])
     with pytest.raises(Refused, match="locked"):
         await stan.comment(REPO, issue["number"], "hello?")
+    scene.sandbox.state.known_repository(REPO).archived = True
+    for work in (
+        dev.close(REPO, issue["number"]),
+        dev.comment(REPO, issue["number"], "hello?"),
+        dev.label(REPO, issue["number"], "late"),
+        dev.open_issue(REPO, "Late"),
+    ):
+        with pytest.raises(Refused, match=r"403.*archived"):
+            await work
+    assert (await dev.get(f"/repos/{REPO}/issues/{issue['number']}"))["state"] == "open"
+    scene.sandbox.state.known_repository(REPO).archived = False
     await dev.close(REPO, issue["number"])
     found = await dev.get(f"/repos/{REPO}/issues", state="all", labels="trunk-breakage")
     assert [one["state"] for one in found] == ["closed"]

@@ -32,6 +32,8 @@ def _find(call: Call, node_id: str) -> tuple[Repository, Issue]:
 
 
 def _may(call: Call, repo: Repository, item: Issue) -> None:
+    if repo.archived:
+        raise _Refused("FORBIDDEN", "Repository was archived so is read-only.")
     if call.actor.installation is not None:
         allowed = permits(call.actor, "pull_requests:write")
     else:
