@@ -23,6 +23,7 @@ from bot.core.conflict.tokens import Style, open_brackets, style_of, values
 from bot.core.footprint import language_of
 from bot.core.history import read_history
 from bot.core.types import Commit
+from handlers.moves import layout_of
 from handlers.planning import read_range
 
 MARKERS = (
@@ -96,22 +97,30 @@ def _picks(git: Git, arguments: argparse.Namespace) -> Iterator[Pick]:
                 git.read_blob(oid) if oid else None
                 for oid in (conflict.base_oid, conflict.ours_oid, conflict.theirs_oid)
             )
-            text = git.read_file(result.marked_tree, conflict.path) if conflict.kind == "contents" else None
+            text = git.read_file(result.marked_tree, conflict.path) if ours and theirs else None
             later = git.read_file(_tip(span.upstream, commit.committer_time), conflict.path)
+            moved = _moved(git, span.upstream_tip, commit, conflict.path) if ours is None else None
             decided = resolve_file(
-                FileConflict(conflict.path, conflict.kind, base, ours, theirs, text, later=later), pins={}
+                FileConflict(conflict.path, conflict.kind, base, ours, theirs, text, moved=moved, later=later), pins={}
             )
             try:
                 marked = read_marked(text) if text is not None else None
             except MarkersBroken:
                 marked = None
             # only now what people landed
-            landed = git.read_file(commit.sha, conflict.path)
+            landed = git.read_file(commit.sha, decided.path)
             choice = _choice(marked, landed) if marked is not None and landed is not None else None
             pick.files.append(File(decided, marked, landed, theirs, ours, choice))
         changed = git.changed_files(result.marked_tree, commit.sha)
         pick.others = any(change.path not in paths for change in changed)
         yield pick
+
+
+def _moved(git: Git, upstream: str, commit: Commit, path: str) -> tuple[str, bytes] | None:
+    """Where the fork kept a file by another name before this commit, with its text."""
+    new = layout_of(git.path, upstream, commit.parents[0]).moved.get(path)
+    text = git.read_file(commit.parents[0], new) if new else None
+    return (new, text) if new and text is not None else None
 
 
 def _tip(upstream: Sequence[Commit], time: int) -> str:
@@ -145,9 +154,25 @@ def _verdict(text: bytes, landed: bytes, style: Style, depth: int, *, whole: boo
     mine, theirs = values(text, style, depth=depth), values(landed, style)
     if mine == theirs if whole else "\0".join(mine) in "\0".join(theirs):
         return "layout"
-    if whole and Counter(text.split(b"\n")) == Counter(landed.split(b"\n")):
+    if _reordered(text, landed, whole=whole):
         return "order"
     return "other"
+
+
+def _reordered(text: bytes, landed: bytes, *, whole: bool) -> bool:
+    """True where the lines of a text stand together in what landed, in another order."""
+    mine, theirs = ([x.strip() for x in side.splitlines() if x.strip()] for side in (text, landed))
+    wanted, size = Counter(mine), len(mine)
+    if whole or size > len(theirs):
+        return wanted == Counter(theirs)
+    have = Counter(theirs[:size])
+    for at in range(size, len(theirs) + 1):
+        if have == wanted:
+            return True
+        if at < len(theirs):
+            have[theirs[at]] += 1
+            have[theirs[at - size]] -= 1
+    return False
 
 
 def _hunks(file: File) -> Iterator[tuple[str, str, Sides]]:
@@ -205,11 +230,19 @@ def measure(picks: list[Pick]) -> dict[str, object]:
         "rules": {
             rule: dict(counts) for rule, counts in sorted(rules.items(), key=lambda item: -sum(item[1].values()))
         },
+        "proposals": _sum(rules),
         "by_time": {half: dict(counts) for half, counts in halves.items()},
         "left_to_people": dict(classes.most_common()),
         "mere_choice_picks": choices,
         "mere_choice_by_result": dict(chosen),
     }
+
+
+def _sum(rules: dict[str, Counter[str]]) -> dict[str, int]:
+    """All proposals of the rules: as landed (but for layout), and otherwise. Each is marked for review in any case."""
+    total = sum(rules.values(), Counter[str]())
+    right = total["same"] + total["layout"] + total["order"]
+    return {"hunks": total.total(), "right": right, "wrong": total.total() - right}
 
 
 def _worst(verdicts: list[str]) -> str:
@@ -227,17 +260,18 @@ def _print(result: dict[str, object]) -> None:
         f"{result['picks']} conflicting picks, by what the rules make of all their files: {result['picks_by_result']}"
     )
     print(f"{result['files']} conflicting files: {result['files_by_result']}")
-    print("  same: byte for byte as landed; layout: equal but for layout; order: the same lines; open: for a person\n")
-    print(f"{'rule':18}{'hunks':>7}{'same':>7}{'layout':>8}{'other':>7}{'right':>8}")
+    print("  same: byte for byte as landed; layout: equal but for layout; order: the same lines; open: for a person")
+    print("  other: people landed something else there, often with a change of their own beside it\n")
+    print(f"{'rule':18}{'hunks':>7}{'same':>7}{'layout':>8}{'order':>7}{'other':>7}{'right':>8}")
     rules = result["rules"]
     assert isinstance(rules, dict)
     total: Counter[str] = Counter()
     for rule, counts in [*rules.items(), ("all", total)]:
         if rule != "all":
             total.update(counts)
-        count, same, layout = sum(counts.values()), counts.get("same", 0), counts.get("layout", 0)
-        right = f"{(same + layout) / count:.0%}" if count else "-"
-        print(f"{rule:18}{count:>7}{same:>7}{layout:>8}{counts.get('other', 0):>7}{right:>8}")
+        count, same, layout, order = (sum(counts.values()), *(counts.get(k, 0) for k in ("same", "layout", "order")))
+        right = f"{(same + layout + order) / count:.0%}" if count else "-"
+        print(f"{rule:18}{count:>7}{same:>7}{layout:>8}{order:>7}{counts.get('other', 0):>7}{right:>8}")
     print(f"\nby time: {result['by_time']}")
     print(f"mere choices per hunk: {result['mere_choice_picks']} picks, of these {result['mere_choice_by_result']}")
     print("left to people:")

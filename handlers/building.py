@@ -11,7 +11,9 @@ from bot.core.conflict import FileConflict, FileResolution, resolve
 from bot.core.render.pull import ConflictNote, Dropped
 from bot.core.trailers import pick_message, pull_number
 from bot.core.types import BatchKind, Commit
+from handlers.moves import Layout
 
+_AS_UPSTREAM = Layout()
 _PROPOSAL = """Propose a resolution for the pick of {sha}
 
 By stated rules, each hunk on its own; it wants a look.
@@ -53,21 +55,22 @@ def build(
     upstream_tip: str,
     config: Config,
     committer: Committer,
-    keep_deleted: frozenset[str] = frozenset(),
+    layout: Layout = _AS_UPSTREAM,
 ) -> Built:
     """Pick the batch's commits onto `base` in the mirror. Writes objects there, moves no ref.
 
     A commit of a bundle that conflicts is dropped and the rest goes on. A conflicting link is committed with its
-    markers; what the rules resolve of it is a commit of its own, so that it can be reviewed as a diff. `keep_deleted`
-    names files that the fork removed on purpose: upstream's changes to them are no conflict.
+    markers; what the rules resolve of it is a commit of its own, so that it can be reviewed as a diff. Upstream's
+    changes to files that the fork removed on purpose (`layout`) are no conflict; those to files that it moved are made
+    there.
     """
-    writer = _Writer(git, batch, base, config, committer)
+    writer = _Writer(git, batch, base, config, committer, layout)
     picked: list[str] = []
     dropped: list[Dropped] = []
     empty: list[Dropped] = []
     notes: tuple[ConflictNote, ...] = ()
     for commit in git.commits_of(batch.commits):
-        result = git.pick(commit.sha, writer.tip, keep_deleted=keep_deleted)
+        result = git.pick(commit.sha, writer.tip, keep_deleted=layout.deleted)
         if result.kind == "empty":
             empty.append(Dropped(commit.sha, commit.subject, "its change is already there"))
         elif result.tree is not None:
@@ -86,8 +89,11 @@ def build(
 class _Writer:
     """Writes the branch commit by commit."""
 
-    def __init__(self, git: Git, batch: Batch, base: str, config: Config, committer: Committer) -> None:
+    def __init__(
+        self, git: Git, batch: Batch, base: str, config: Config, committer: Committer, layout: Layout
+    ) -> None:  # fmt: skip
         self.tip = base
+        self._layout = layout
         self._git, self._batch, self._config, self._committer = git, batch, config, committer
         # not the clock: a batch that is built again on the same base must be the same commit
         self._when = f"{git.commit(base).committer_time} +0000"
@@ -114,23 +120,31 @@ class _Writer:
         for conflict in result.conflicts:
             sides = (conflict.base_oid, conflict.ours_oid, conflict.theirs_oid)
             base, ours, theirs = (self._git.read_blob(oid) if oid else None for oid in sides)
-            marked = self._git.read_file(marked_tree, conflict.path) if conflict.kind == "contents" else None
+            marked = self._git.read_file(marked_tree, conflict.path) if ours and theirs else None
             later = self._git.read_file(upstream_tip, conflict.path)
+            moved = self._moved(conflict.path, marked_tree) if ours is None else None
             (found,) = resolve(
-                [FileConflict(conflict.path, conflict.kind, base, ours, theirs, marked, later=later)],
+                [FileConflict(conflict.path, conflict.kind, base, ours, theirs, marked, moved=moved, later=later)],
                 pins=self._config.ingest.pins,
             )
-            if found.deleted:
+            if found.deleted or found.path != conflict.path:
                 edits[conflict.path] = None
-            elif found.text is not None and found.text != marked:
-                edits[found.path] = (modes.get(conflict.path, "100644"), self._git.write_blob(found.text))
-            notes.append(ConflictNote(conflict.path, f"{conflict.kind}, {found.cls.value}", _note(found)))
+            if found.text is not None and found.text != marked and (found.resolved or marked is not None):
+                edits[found.path] = (modes.get(found.path, "100644"), self._git.write_blob(found.text))
+            kind = f"{conflict.kind}, {found.cls.value}"
+            notes.append(ConflictNote(conflict.path, kind, _note(found), found.resolved))
         if edits:
             listed = "\n".join(f"- {note.path}: {note.note}" for note in notes)
             message = _PROPOSAL.format(sha=commit.sha[:12], notes=listed)
             author = (self._committer.name, self._committer.email, self._when)
             self._write(self._git.write_tree(marked_tree, edits), message, author)
         return tuple(notes)
+
+    def _moved(self, path: str, tree: str) -> tuple[str, bytes] | None:
+        """Where the fork keeps a file by another name, with its text there."""
+        new = self._layout.moved.get(path)
+        text = self._git.read_file(tree, new) if new else None
+        return (new, text) if new and text is not None else None
 
     def _write(self, tree: str, message: str, author: tuple[str, str, str]) -> None:
         self.tip = self._git.write_commit(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
-from bot.context import Conflict, Forbidden, GitError, NotFound, Pull, PushRejected, Validation
+from bot.context import Conflict, Forbidden, GitError, Gone, NotFound, Pull, PushRejected, Validation
 from bot.core.batches import Batch, BatchState, ClosedWhy, Next, ToOpen, Waiting, WaitKind, next_batches
 from bot.core.decisions import PASSED_OVER
 from bot.core.render.pull import PullFacts, pull_body, pull_title, read_batch, restate
@@ -17,7 +17,8 @@ from bot.core.upkeep import Deed, upkeep
 from handlers.batches import Seen, row_key, save_batch, state_of
 from handlers.building import Built, Committer, build, merges_cleanly
 from handlers.fork import Fork
-from handlers.planning import deleted_by_fork
+from handlers.moves import layout_of
+from handlers.planning import undecided
 
 _MOST_ASIDE = 10  # refused in one look: then it is not the batches that are at fault
 LABELS = {
@@ -79,7 +80,7 @@ async def _apart(fork: Fork, batch: Batch) -> AsyncIterator[None]:
     """What goes wrong with one batch holds up no other: it is noted, and stands on the dashboard until it works."""
     try:
         yield
-    except (GitError, Validation, Conflict, Forbidden, NotFound) as error:
+    except (GitError, Validation, Conflict, Forbidden, Gone, NotFound) as error:
         await _block(fork, batch, f"{_named(batch)}: {error}")
 
 
@@ -156,6 +157,12 @@ async def _rebuilt_there(fork: Fork, batch: Batch, head: str, plan: Plan) -> Bui
     return built if built is not None and built.head == head else None
 
 
+async def _ours(fork: Fork, batch: Batch, head: str, plan: Plan) -> bool:
+    """True where a branch without an open pull request holds nothing but what Graft itself pushed there."""
+    known = {row.head for row in await fork.ctx.store.batches(fork.name) if row.branch == batch.branch}
+    return head in known or await _rebuilt_there(fork, batch, head, plan) is not None
+
+
 async def _keep(fork: Fork, batch: Batch) -> Batch:
     await save_batch(fork, batch)
     return batch
@@ -168,6 +175,11 @@ async def _taken_over(fork: Fork, batch: Batch, pull: Pull) -> Batch:
             "Graft writes here no more and leaves it to you; what is validated and gated is your push. "
             "`/rebase` gives the branch back to Graft, and drops what was pushed."
         )
+        if batch.kind is BatchKind.CONFLICT and pull.draft:
+            text += (
+                "\n\nIt is a draft, and Graft does not end that: once no marker is left and what the gate asks to "
+                "confirm is confirmed, press **Ready for review**."
+            )
         await fork.github.upsert_comment(pull.number, marker("paused"), text)
         await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
     return await _keep(fork, replace(batch, paused=True))
@@ -180,10 +192,20 @@ async def close_batch(fork: Fork, batch: Batch, why: ClosedWhy, text: str, *, bo
     await fork.github.upsert_comment(batch.number, marker("closed"), f"{marker('closed')}\nClosed.\n\n{text}")
     # the reason in the body, in the same request: a lost store must not take it for a person's refusal
     await fork.github.update_pull(batch.number, state="closed", body=restate(body, batch))
-    if not batch.paused:
-        await fork.github.delete_branch(batch.branch)
+    if not batch.paused and batch.head is not None:
+        await _drop_branch(fork, batch, batch.head)
     await _unblock(fork, batch)
     return await _keep(fork, batch)
+
+
+async def _drop_branch(fork: Fork, batch: Batch, head: str) -> None:
+    """Delete the batch's branch where it still stands at `head`: what somebody pushed since is not lost."""
+    token = await fork.github.token()
+    name = f"refs/heads/{batch.branch}"
+    try:
+        await asyncio.to_thread(fork.git.push, fork.github.git_url, "", name, expected=head, token=token)
+    except PushRejected as error:
+        fork.ctx.log.warning("a branch was left", branch=batch.branch, why=error.kind, repository=fork.name)
 
 
 async def rebuild(fork: Fork, batch: Batch, plan: Plan, *, expected: str, why: str, body: str) -> Batch:
@@ -210,7 +232,6 @@ async def build_on(fork: Fork, batch: Batch, plan: Plan, base: str | None = None
     onto = base or plan.fork_tip
 
     def work() -> Built:
-        keep = deleted_by_fork(fork.git, upstream=plan.upstream_tip, base=onto)
         return build(
             fork.git,
             batch=batch,
@@ -218,7 +239,7 @@ async def build_on(fork: Fork, batch: Batch, plan: Plan, base: str | None = None
             config=fork.config,
             committer=committer,
             upstream_tip=plan.upstream_tip,
-            keep_deleted=keep,
+            layout=layout_of(fork.git.path, plan.upstream_tip, onto),
         )
 
     return await asyncio.to_thread(work)
@@ -259,6 +280,10 @@ async def open_batch(fork: Fork, plan: Plan, to_open: ToOpen) -> Batch | None:
     batch = replace(to_open.batch, head=built.head, base=built.base, commits=built.picked)
     # a branch that is there already is ours from before a crash, or a stale one: moved under a lease on what it is
     standing = await fork.github.branch(batch.branch)
+    if standing is not None and standing.sha != built.head and not await _ours(fork, batch, standing.sha, plan):
+        text = f"the branch {batch.branch} holds what Graft did not build: keep it under another name, or delete it"
+        await _block(fork, batch, f"{_named(batch)}: {text}")
+        return None
     if (standing is None or standing.sha != built.head) and not await push_built(
         fork, batch, built.head, expected=standing.sha if standing else None
     ):
@@ -352,13 +377,16 @@ def passed_over(plan: Plan, batch: Batch) -> tuple[LedgerEntry, ...]:
 
 
 def _link_states(plan: Plan, batch: Batch) -> list[tuple[PlannedCommit, str]]:
-    decided = {e.sha: e for e in plan.ledger.entries if e.disposition is not Disposition.PENDING}
+    decided = {e.sha: e for e in plan.ledger.entries if not undecided(e)}
+    taken_back = {e.sha for e in plan.ledger.entries if e.disposition is Disposition.REVERTED}
 
     def state(sha: str) -> str:
         if sha in batch.commits:
             return "**this pull request**"
         if sha in decided:
             return decided[sha].disposition.value.replace("_", " ")
+        if sha in taken_back:
+            return "the fork took it back: `/pick` takes it in again"
         return "opens when the one before has landed"
 
     return [(link, state(link.sha)) for link in _planned(plan, batch.chain)]

@@ -19,6 +19,7 @@ from bot.core.reverts import revert_links
 from bot.core.risk import Trial
 from bot.core.trailers import pull_number
 from bot.core.types import Commit, Disposition, Ledger, LedgerEntry, Plan, Reason, ReasonKind, Verdict
+from handlers.moves import read_layout
 from handlers.outlining import outlines
 from handlers.proving import Proof, prove
 from handlers.surveying import UpstreamVersions, footprints, survey
@@ -151,21 +152,7 @@ def make_plan(
 
 def deleted_by_fork(git: Git, *, upstream: str, base: str) -> frozenset[str]:
     """The files that the fork (`base`, its tip) deleted, and what upstream renames them to: they stay away."""
-    start = git.merge_base(upstream, base)
-    if start is None:
-        return frozenset()
-    there = {entry.path for entry in git.list_tree(base)}
-    own = git.changes_of(git.commits(base, [upstream]))
-    deleted = {change.path for changes in own.values() for change in changes if change.status == "D"}
-    deleted |= {change.path for change in git.changed_files(start, base) if change.status == "D"}
-    deleted -= there
-    if not deleted:
-        return frozenset()
-    moves = git.changes_of(git.commits(upstream, [start])).values()
-    for move in (change for changes in moves for change in changes if change.status == "R"):
-        if move.old_path in deleted and move.path not in there:
-            deleted.add(move.path)
-    return frozenset(deleted)
+    return read_layout(git, upstream=upstream, base=base).deleted
 
 
 def _plan(

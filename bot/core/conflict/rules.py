@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from enum import StrEnum
+from keyword import kwlist
 
 from bot.core.conflict.marked import Sides
 from bot.core.conflict.regions import Region, merge_region, region_of
@@ -32,6 +33,15 @@ _SAME_TEST = 0.8
 """As _ALIKE, for tests: those of one file look alike by nature."""
 _TELLING = 5
 """Tokens from which a text is no coincidence."""
+_KEYWORDS = frozenset(kwlist) | frozenset(
+    re.findall(
+        r"\w+",
+        "auto bool case catch char const constexpr default delete do double enum explicit extern false float goto "
+        "inline int long namespace new nullptr operator override private protected public short signed sizeof static "
+        "struct switch template this throw true typedef typename union unsigned using virtual void",
+    )
+)
+"""Words that name nothing: that one of them is gone says nothing of an interface."""
 _BLOCKS = frozenset({"function", "class", "def", "enum"})
 
 
@@ -149,7 +159,7 @@ def _region(wanted: Region) -> Rule:
         texts = (hunk.ours, hunk.base, hunk.theirs)
         if region_of(texts, place.language, bracketed=place.depth > 0) is not wanted:
             return None
-        around = [*place.before[-2:], *place.after[:2]]
+        around = [*place.before[-2:], *place.after[:1]]
         text = merge_region(wanted, hunk.base, hunk.ours, hunk.theirs, around=around)
         return None if text is None else (text, (f"both sides add or remove {wanted.value}: all are kept",))
 
@@ -252,7 +262,9 @@ RULES: dict[str, Rule] = {
 
 
 def _classed(hunk: Sides, place: Place) -> HunkVerdict:
-    ours, base, theirs = (set(references(text, place.language)) for text in (hunk.ours, hunk.base, hunk.theirs))
+    ours, base, theirs = (
+        set(references(text, place.language)) - _KEYWORDS for text in (hunk.ours, hunk.base, hunk.theirs)
+    )
     gone = sorted((base - theirs) & ours)
     if gone:
         return HunkVerdict(

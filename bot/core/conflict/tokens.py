@@ -1,7 +1,8 @@
 """Texts as tokens, so that two texts are equal where they differ in layout alone.
 
 Layout is: white space, line breaks inside brackets, how comments are wrapped, quotes of plain Python strings, and a
-comma before a closing bracket (a Python tuple of one keeps its comma). Indentation counts in Python.
+comma before a closing bracket (a Python tuple of one keeps its comma), brackets around a power in Python, and a line
+joined to the next by a backslash there. Indentation counts in Python.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ _SCANNERS = {
     Style.HASH: re.compile(
         r"(?P<comment>#[^\n]*)|(?P<string>\"(?:\\.|[^\"\\])*\")|(?P<word>[\w.$@/-]+)|(?P<other>\S)", re.S
     ),
-    Style.PYTHON: re.compile(rf"(?P<comment>#[^\n]*)|(?P<string>{_STRING})|(?P<word>\w+)|(?P<other>\S)", re.S),
+    Style.PYTHON: re.compile(
+        rf"(?P<comment>#[^\n]*)|(?P<string>{_STRING})|(?P<joint>\\\r?\n)|(?P<word>\w+)|(?P<other>\S)", re.S
+    ),
     Style.PLAIN: re.compile(r"(?P<word>\w+)|(?P<other>[^\w\n ]|(?<=\n)[ ]+|\n)"),
 }
 _PLAIN_STRING = re.compile(r"'([^'\"\\\n]*)'")
@@ -72,9 +75,13 @@ def tokens(text: bytes, style: Style, *, depth: int = 0) -> tuple[Token, ...]:
         broken = "\n" in lead or match.start() == 0
         if match.lastgroup == "comment":
             words = match[0].lstrip("/*#!< ").rstrip("*/ ").split() if style is not Style.PLAIN else []
-            marks = [] if commented and broken and match[0][:2] != "/*" else [match[0][:2]]
+            mark = match[0][:2] if style is Style.SLASHES else "#"
+            marks = [] if commented and broken and mark != "/*" else [mark]
             found += [Token(word, at, match.end()) for word in [*marks, *words]]
             commented = broken and match[0][:2] != "/*"
+            at = match.end()
+            continue
+        if match.lastgroup == "joint":
             at = match.end()
             continue
         if commented:
@@ -93,7 +100,28 @@ def tokens(text: bytes, style: Style, *, depth: int = 0) -> tuple[Token, ...]:
             value = _PLAIN_STRING.sub(r'"\1"', value)
         found.append(Token(value, at, match.end()))
         at = match.end()
-    return tuple(found)
+    return tuple(_without_needless(found) if style is Style.PYTHON else found)
+
+
+def _without_needless(found: list[Token]) -> list[Token]:
+    """The tokens without the brackets that formatters set around a power: `-(2**31)`."""
+    kept: list[Token] = []
+    index = 0
+    while index < len(found):
+        texts = [token.text for token in found[index : index + 7]]
+        before = kept[-1].text if kept else ""
+        if (
+            texts[:1] + texts[2:4] + texts[5:6] == ["(", "*", "*", ")"]
+            and all(re.fullmatch(r"\w+", texts[place]) for place in (1, 4))
+            and not (_callable(before) or before in ("*", "await"))
+            and texts[6:] not in (["*"], ["."], ["("], ["["])
+        ):
+            kept += found[index + 1 : index + 5]
+            index += 6
+        else:
+            kept.append(found[index])
+            index += 1
+    return kept
 
 
 def _drop_comma(found: list[Token], closing: str, style: Style) -> None:

@@ -44,11 +44,12 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class ConflictNote:
-    """One conflicting file of a draft: how its hunks are classed, and what was proposed."""
+    """One conflicting file of a draft: how its hunks are classed, and what was proposed; `resolved`: all of it."""
 
     path: str
     kind: str
     note: str
+    resolved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,9 +173,19 @@ def _lead(facts: PullFacts) -> str:
         return (
             f"One commit of {source} that does not merge into this fork. The first commit here is the pick with its "
             "conflict markers, so that what follows can be reviewed as a diff of its own. "
-            "The gate stays shut while a marker is left."
+            f"{_left(facts.conflicts)} The gate stays shut while a marker is left."
         )
     return f"Link {batch.position} of a chain of {len(batch.chain)} commits of {source} that belong together, in order."
+
+
+def _left(conflicts: Sequence[ConflictNote]) -> str:
+    """How much of a conflict is left to a person."""
+    left = sum(not conflict.resolved for conflict in conflicts)
+    if not left:
+        return "A resolution of all of it is proposed, as a commit of its own: it wants a review."
+    if left == len(conflicts):
+        return f"{'It is' if left == 1 else f'All {left} files are'} left to a person."
+    return f"Of {len(conflicts)} files {left} {'is' if left == 1 else 'are'} left to a person."
 
 
 def _likeliest(facts: PullFacts) -> str:
@@ -277,7 +288,7 @@ def _holes(holes: Sequence[LedgerEntry]) -> str:
         [names.get(h.disposition, h.disposition.value), short(h.sha), line(h.subject, 120), line(h.reason, 160)]
         for h in holes
     ]
-    return "### Left out before\n\n" + _table(["", "upstream", "subject", "why"], rows)
+    return details(f"{plural(len(rows), 'commit')} left out before", _table(["", "upstream", "subject", "why"], rows))
 
 
 def _passed_over(entries: Sequence[LedgerEntry], room: int) -> str:
