@@ -17,6 +17,7 @@ from bot.core.render.dashboard import (
     clicks,
     dashboard_body,
 )
+from bot.core.render.rewritten import RewriteNote
 from bot.core.render.text import marker
 from bot.core.types import Mode, Plan
 from handlers.affording import note_budgets
@@ -24,9 +25,10 @@ from handlers.batches import add_to_note, load_batches
 from handlers.digest import trunk_digest
 from handlers.fork import BrokenConfig, Fork, open_fork
 from handlers.plans import plan_of, stored_plan
-
 from handlers.spending import note_costs
+
 DASHBOARD_LABEL = "graft:dashboard"
+FOLLOW, REWRITTEN = "follow", "rewritten"
 OPEN_BREAKAGE = ("open", "bisecting", "culprit_known")
 
 
@@ -55,9 +57,15 @@ async def ticked(ctx: Context, job: Job) -> None:
     if marker(DASHBOARD) not in body or (issue.get("user") or {}).get("login") != await fork.login():
         return
     found = clicks(body)
-    if found and await fork.github.permission(str(job.payload.get("sender", ""))) in ("write", "maintain", "admin"):
-        await _carry_out(fork, found)
-        await fork.enqueue("dashboard", "repository")
+    by = str(job.payload.get("sender", ""))
+    role = await fork.github.permission(by) if found else None
+    if role not in ("write", "maintain", "admin"):
+        return
+    for click in found:
+        if click.verb == "follow" and role != "write":  # carried out by the ingest that `_carry_out` asks for
+            await fork.put_note(FOLLOW, {"sha": click.sha, "by": by, "issue": issue["number"]})
+    await _carry_out(fork, found)
+    await fork.enqueue("dashboard", "repository")
 
 
 async def _carry_out(fork: Fork, found: Sequence[Click]) -> None:
@@ -66,6 +74,12 @@ async def _carry_out(fork: Fork, found: Sequence[Click]) -> None:
             await fork.ctx.store.remove_decision(fork.name, click.sha)
             await add_to_note(fork, "urgent", [click.sha])
         await fork.enqueue("ingest", "repository")
+
+
+async def noted_rewrite(fork: Fork) -> RewriteNote | None:
+    """What is known of an upstream whose history was rewritten and is not followed yet."""
+    data = await fork.note(REWRITTEN)
+    return RewriteNote(**{**data, "picked": tuple(data["picked"])}) if data else None
 
 
 async def dashboard_issue(fork: Fork) -> int | None:
@@ -96,7 +110,9 @@ async def update_dashboard(fork: Fork, plan: Plan | None) -> int:
         halted_by=await fork.halted(),
         blocked=[str(text) for text in (await fork.note("blocked") or {}).values()],
         digest=await trunk_digest(fork),
+        costs=await note_costs(fork),
         budgets=await note_budgets(fork),
+        rewritten=await noted_rewrite(fork),
     )
     await fork.put_note("upstream", fork.config.upstream.repository)
     await fork.github.ensure_label(DASHBOARD_LABEL, "bfd4f2", "Graft's dashboard")
@@ -110,7 +126,6 @@ async def _say_broken(ctx: Context, job: Job, broken: BrokenConfig) -> None:
     facts = DashboardFacts(
         upstream=await ctx.store.note(job.scope.installation, job.scope.repository, "upstream") or "upstream",
         mode=Mode.OBSERVE,
-        costs=await note_costs(fork),
         now=ctx.now(),
         plan=await plan_of(ctx, job.scope),
         config_problems=tuple(str(problem) for problem in broken.error.problems),

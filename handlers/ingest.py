@@ -7,14 +7,16 @@ from handlers.batches import see
 from handlers.cherry_pick import work_off
 from handlers.dashboard import update_dashboard
 from handlers.fork import Fork, open_fork
-from handlers.landing import note_ends
+from handlers.landing import BASE_GONE, note_ends
 from handlers.planning import CannotPlan
 from handlers.plans import plan_now, stored_plan
+from handlers.rewritten import follow_if_asked, forget_rewrite, note_rewrite
 
 
 async def ingest(ctx: Context, job: Job) -> None:
     """Job `ingest`: look again at both sides. Safe to run at any time and any number of times."""
     fork = await open_fork(ctx, job.scope)
+    await follow_if_asked(fork)
     before = await stored_plan(fork)
     # listed before the fetch: whatever had landed by then is in what is fetched
     seen = await see(fork)
@@ -37,14 +39,19 @@ async def ingest(ctx: Context, job: Job) -> None:
 
 async def _read(fork: Fork) -> None:
     """Fetch both sides; where one can't be read, what is known stands, stale from the last good reading on, never 0."""
-    side = f"{fork.name}, branch {fork.config.fork.branch}"
+    ours = side = f"{fork.name}, branch {fork.config.fork.branch}"
     try:
         await fork.fetch_fork()
         side = f"{fork.config.upstream.repository}, branch {fork.config.upstream.branch}"
         await fork.fetch_upstream()
     except FetchError as error:
+        if error.kind == "moved":
+            await note_rewrite(fork)
+        if side == ours and error.kind == "missing":
+            await fork.put_note(BASE_GONE, True)
         await _failed(fork, f"{side}: {_MEND.get(error.kind, '')}{error.stderr}")
         raise
+    await forget_rewrite(fork)
 
 
 async def _failed(fork: Fork, why: str) -> None:
@@ -53,7 +60,7 @@ async def _failed(fork: Fork, why: str) -> None:
 
 
 _MEND = {
-    "moved": "its history was rewritten; Graft does not follow by itself. ",
+    "moved": "its history was rewritten; a maintainer must say whether to follow it. ",
     "missing": "it is not there: was it renamed or deleted? `.github/graft.yml` names it. ",
     "auth": "it may not be read with the access that Graft has. ",
 }

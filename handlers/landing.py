@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.context import Git, Pull
 from bot.core.audit import ApprovalRecord, AuditKind, ExceptionRecord, LevelRecord, PatchFate, PatchRecord, SyncRecord
-from bot.core.batches import Batch, BatchState
+from bot.core.batches import Batch, BatchState, ClosedWhy
 from bot.core.gate import GateFacts, decide
 from bot.core.render.pull import read_batch, restate
 from bot.core.trailers import parse
@@ -19,6 +19,8 @@ from handlers.fork import FORK, UPSTREAM, Fork
 from handlers.rollback import point_before
 
 MAX_PATCHES = 100
+BASE_GONE = "base_gone"
+"""The note that the fork's branch was not there at the last look."""
 
 
 async def note_ends(fork: Fork, seen: Seen, plan: Plan | None) -> Seen:
@@ -34,9 +36,14 @@ async def note_ends(fork: Fork, seen: Seen, plan: Plan | None) -> Seen:
         if pull.landed:
             changed[row_key(batch)] = await land(fork, batch, pull, plan)
         elif pull.state == "closed":
-            closed = replace(batch, state=BatchState.CLOSED, closed_why=why_closed(pull))
+            why = why_closed(pull)
+            if why is ClosedWhy.PERSON and await fork.note(BASE_GONE):
+                why = ClosedWhy.BRANCH_GONE  # GitHub closes what is open against a branch that somebody deletes
+            closed = replace(batch, state=BatchState.CLOSED, closed_why=why)
             await save_batch(fork, closed)
             changed[row_key(batch)] = closed
+    if await fork.note(BASE_GONE):
+        await fork.put_note(BASE_GONE, None)
     return Seen(tuple(changed.get(row_key(batch), batch) for batch in seen.batches), seen.pulls)
 
 

@@ -10,14 +10,15 @@ from datetime import UTC, datetime, timedelta
 from bot.core.batches import Batch, BatchState
 from bot.core.doctor import SuiteCost
 from bot.core.gpubudget import AreaBudget, month_key
+from bot.core.render.rewritten import RewriteNote, rewrite_alarm, rewrite_box
 from bot.core.render.text import BODY_LIMIT, block, code, fit, line, marker, plural, short, table
 from bot.core.types import BatchKind, Mode, Plan
 
 DASHBOARD = "dashboard"
 ALARM = "alarm"
 TITLE = "Graft: what of upstream is in, what is open, what waits"
-_BOX = re.compile(r"^\s*[-*] \[[xX]\] .*<!-- graft:do ([a-z-]+)(?: ([0-9a-f]{40}))? -->\s*$", re.MULTILINE)
 _SUITES = 20
+_BOX = re.compile(r"^\s*[-*] \[[xX]\] .*<!-- graft:do ([a-z-]+)(?: ([0-9a-f]{40}))? -->\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +57,9 @@ class DashboardFacts:
     config_problems: Sequence[str] = ()
     blocked: Sequence[str] = ()
     digest: str = ""
-    budgets: Sequence[AreaBudget] = ()
     costs: Sequence[SuiteCost] = ()
+    budgets: Sequence[AreaBudget] = ()
+    rewritten: RewriteNote | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ def _alarms(facts: DashboardFacts) -> list[str]:
         alarms.append(
             f"> ⚠️ The last look at both sides failed; what stands here is from {since}. {line(facts.error, 300)}"
         )
+    if facts.rewritten is not None:
+        alarms.append(f"> ⚠️ {rewrite_alarm(facts.rewritten)}")
     alarms += [f"> ⚠️ {line(problem, 300)}" for problem in facts.blocked]
     return ["\n\n".join(alarms)] if alarms else []
 
@@ -210,10 +214,6 @@ def _budgets(facts: DashboardFacts) -> str:
     return f"{title}\n\n" + table(["area", "L3, and L2 on demand", "more, by a maintainer"], rows)
 
 
-def _boxes(facts: DashboardFacts) -> str:
-    lines = ["### Do", "", "- [ ] Look at both sides again now <!-- graft:do ingest -->"]
-    if facts.plan is not None:
-        lines += [
 def _costs(facts: DashboardFacts) -> str:
     """Value against cost, the most expensive suites first; hours of GPUs, of machines where none was used."""
     if not facts.costs:
@@ -237,6 +237,12 @@ def _costs(facts: DashboardFacts) -> str:
     return text + (f"\n\nAnd {plural(more, 'cheaper suite')}: `graft doctor` names all." if more > 0 else "")
 
 
+def _boxes(facts: DashboardFacts) -> str:
+    lines = ["### Do", "", "- [ ] Look at both sides again now <!-- graft:do ingest -->"]
+    if facts.rewritten is not None and facts.rewritten.related:
+        lines.append(rewrite_box(facts.rewritten))
+    if facts.plan is not None:
+        lines += [
             f"- [ ] Take {short(hole.sha)} in next: {line(hole.subject, 80)} <!-- graft:do pick {hole.sha} -->"
             for hole in facts.plan.ledger.holes[:15]
         ]
