@@ -1,6 +1,6 @@
 """Requests to GitHub for one batch from opening to landing, counted on the sandbox, by the commits that it carries.
 
-    python benchmarks/pull_requests.py [--sizes 1 5 25] [--json]
+    python benchmarks/pull_requests.py [--sizes 8 60 250] [--json]
 
 Each size is a world of its own: one bundle of that many commits is opened, looked at again (nothing happened), and
 merged by a person. Counted is what Graft sends to the REST API, by phase; a 304 costs nothing of GitHub's limit and is
@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import logging
+import re
 import sys
 import tempfile
 from collections import Counter
@@ -50,7 +51,8 @@ async def measure(commits: int) -> Cost:
 
     cost = Cost(commits)
     seen: Counter[str] = Counter()
-    config = CONFIG + f"ingest: {{bundle: {{max_commits: {commits}}}}}\n"
+    bundle = f"{{max_commits: {commits}, watch_max_commits: {commits}, max_files: {commits + 1}}}"
+    config = CONFIG + f"ingest: {{bundle: {bundle}}}\n"
     with tempfile.TemporaryDirectory() as folder:
         async with pair(Path(folder), make=make, config=config) as p:
             p.install()
@@ -65,7 +67,7 @@ async def measure(commits: int) -> Cost:
             _take(p, cost, "land", seen)
             if len((await p.plan()).ledger.entries) != commits or (await p.plan()).ledger.metrics.days_behind:
                 raise RuntimeError("the batch did not land")
-    cost.most = dict(seen.most_common(8))
+    cost.most = dict(seen.most_common(12))
     return cost
 
 
@@ -74,13 +76,18 @@ def _take(p: Pair, cost: Cost, phase: str, seen: Counter[str]) -> None:
     p.sandbox.state.requests.clear()
     cost.unchanged[phase] = sum(status == 304 for _, _, status in sent)
     cost.counted[phase] = len(sent) - cost.unchanged[phase]
-    seen.update(f"{method} {path}" for method, path, status in sent if status != 304)
+    seen.update(f"{method} {_general(path)}" for method, path, status in sent if status != 304)
+
+
+def _general(path: str) -> str:
+    """A path without what names one commit or number."""
+    return re.sub(r"/(?:[0-9a-f]{40}|\d+)(?=/|$)", "/…", path.partition("?")[0])
 
 
 def main() -> int:
     """Measure and print; 1 where requests grow with the commits."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1, 5, 25])
+    parser.add_argument("--sizes", type=int, nargs="+", default=[8, 60, 250])
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args()
     logging.disable(logging.WARNING)
