@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.core.doctor import Facts, FindingKind, IngestFact, JobFact, RunFact, diagnose, suite_costs
+from bot.core.doctor import BudgetFact, Facts, FindingKind, IngestFact, JobFact, RunFact, diagnose, suite_costs
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
@@ -29,6 +29,8 @@ INGEST = IngestFact("o/r", NOW - HOUR, None, None)
         (Facts(ingests=(IngestFact("o/r", None, NOW - 25 * HOUR, "403"),)), [FindingKind.INGEST]),
         (Facts(ingests=(IngestFact("o/r", None, None, None),)), []),
         (Facts(unanswered=("o/r#1",)), [FindingKind.UNANSWERED]),
+        (Facts(gpu_budgets=(BudgetFact("o/r", "core", "1.0 of 2", False),)), []),
+        (Facts(gpu_budgets=(BudgetFact("o/r", "core", "2.0 of 2", True),)), [FindingKind.GPU_BUDGET]),
         (Facts(waiting_labels={"gpu": NOW - HOUR}), [FindingKind.NO_RUNNER]),
         (Facts(waiting_labels={"gpu": NOW - HOUR}, seen_labels={"gpu": NOW - MINUTE}), []),
         (Facts(waiting_labels={"gpu": NOW - HOUR}, seen_labels={"gpu": NOW - HOUR}), [FindingKind.NO_RUNNER]),

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
+import pytest
+
+from bot.clients.github.models import BranchRef, Pull
 from bot.core.types import Level
 from handlers.fork import open_fork
+from handlers.regating import concerned
 from handlers.validate import Target, start_level
 from tests.handlers.runs import Gated, gated
 
@@ -20,6 +25,43 @@ def looked_at(fork: Gated) -> tuple[set[int], int]:
     count = len(requests)
     requests.clear()
     return found, count
+
+
+SEEN: dict[str, Any] = {
+    "files": ["a", None], "halted": None, "broken": [["docs", "k1", 5]], "measured": {"l2/speed": ["r1"]},
+}  # fmt: skip
+KNOWN: dict[str, Any] = {"head": "h", "touched": ["core"], "compared": ["l2/speed"]}
+
+
+@pytest.mark.parametrize(
+    ("before", "change", "known", "asked"),
+    [
+        (SEEN, {}, KNOWN, False),
+        (SEEN, {}, None, False),
+        (None, {}, KNOWN, True),
+        ({}, {}, KNOWN, True),
+        (SEEN, {"files": ["b", None]}, KNOWN, True),
+        (SEEN, {"files": ["a", "w"]}, KNOWN, True),
+        (SEEN, {"halted": "#1"}, KNOWN, True),
+        (SEEN, {"broken": []}, KNOWN, False),
+        (SEEN, {"broken": []}, {**KNOWN, "touched": ["docs"]}, True),
+        (SEEN, {"broken": [["docs", "k1", 5], ["core", "k2", None]]}, KNOWN, True),
+        (SEEN, {"broken": [["docs", "k1", 6]]}, {**KNOWN, "touched": ["docs"]}, True),
+        (SEEN, {"measured": {"l2/speed": ["r2", "r1"]}}, KNOWN, True),
+        (SEEN, {"measured": {}}, KNOWN, True),
+        (SEEN, {"measured": {"l2/speed": ["r1"], "l3/model": ["r9"]}}, KNOWN, False),
+        # what is not known of a pull request counts against skipping it
+        (SEEN, {"broken": []}, None, True),
+        (SEEN, {"broken": []}, {**KNOWN, "head": "older"}, True),
+        (SEEN, {"broken": []}, {**KNOWN, "touched": None}, True),
+    ],
+)
+def test_who_is_concerned(
+    before: dict[str, Any] | None, change: dict[str, Any], known: dict[str, Any] | None, asked: bool
+) -> None:
+    pull = Pull(number=7, head=BranchRef(sha="h"))
+    found = concerned(before=before, now={**SEEN, **change}, pulls=[pull], known={7: known} if known else {})
+    assert found == ([7] if asked else [])
 
 
 async def test_only_the_gates_that_may_say_something_else_are_asked(tmp_path: Path) -> None:
