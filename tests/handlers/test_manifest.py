@@ -148,6 +148,7 @@ GOOD: dict[str, tuple[Files, int]] = {
 
 
 async def test_what_did_not_run_shuts_the_gate(tmp_path: Path) -> None:
+    """C30, C31: a suite that vanished under a green job, nothing collected and that tolerated, and their kin."""
     async with proved(tmp_path) as fork:
         for index, (case, (files, suite, outcome, word)) in enumerate(BAD.items()):
             number = await fork.opens("walter", f"bad-{index}", files)

@@ -122,9 +122,10 @@ def results_comment(*, head: str, states: Sequence[SuiteState]) -> str:
     parts = [f"{marker(RESULTS)}\n{_verdict(head, states)}", _table(states)]
     parts += _disagreements(states)
     parts += _failures(_flat(states))
-    parts += _repeat(_flat(states))
-    parts += _artifacts(_flat(states))
-    return fit(parts, block("report", machine(head, states)), BODY_LIMIT - 100)
+    # how to repeat it and where the whole of it lies stays, however many failures there are
+    kept = fit([*_repeat(_flat(states)), *_artifacts(_flat(states))], limit=BODY_LIMIT // 4)
+    tail = "\n\n".join(part for part in (kept, block("report", machine(head, states))) if part)
+    return fit(parts, tail, BODY_LIMIT - 100)
 
 
 def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
