@@ -6,6 +6,7 @@ import asyncio
 import logging
 import os
 import shutil
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,7 @@ from pathlib import Path
 from runners.workspace import Workspace
 
 GIB = 1024**3
+_LOOK_SECONDS = 600.0
 log = logging.getLogger("graft.runner")
 
 
@@ -31,6 +33,7 @@ class Janitor:
     def __init__(self, workspace: Workspace, bounds: Bounds) -> None:
         self._workspace, self._bounds = workspace, bounds
         self._used: int | None = None
+        self._looked = float("-inf")
         self._one = asyncio.Lock()
 
     def low(self) -> str:
@@ -55,11 +58,15 @@ class Janitor:
         async with self._one:
             await asyncio.to_thread(self._drop, commits)
             if self._used is not None and self._used > self._bounds.most:
+                # forgotten commits come last: each is a fetch that has to be made again
                 await self._workspace.trim_objects(commits)
                 self._used = await asyncio.to_thread(size_of, self._workspace.root)
 
     def _drop(self, busy: frozenset[str]) -> None:
         self._workspace.prune(keep=self._bounds.builds, busy=busy)
+        if time.monotonic() - self._looked < _LOOK_SECONDS and not self.low():
+            return  # going through a large folder takes its time
+        self._looked = time.monotonic()
         self._used = size_of(self._workspace.root)
         for path in self._workspace.disposable(busy):
             if self._used <= self._bounds.most and not self.low():
