@@ -73,7 +73,7 @@ async def gpu_budget(asked: Asked) -> Said:
             return asked.refused("`add=` is for maintainers.")
         key = f"{asked.comment_id}.{asked.command.index}"
         row = {"area": args.area, "hours": args.add, "by": asked.author}
-        await fork.put_note(f"{NOTE}:{month_key(fork.now)}", {**await _raises(fork), key: row})
+        await fork.change_note(f"{NOTE}:{month_key(fork.now)}", lambda raises: {**(raises or {}), key: row})
         known = await budgets(fork)
     shown = [one for one in known.values() if args.area in (None, one.area)]
     if not shown:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from bot.context import Context, Pull, Scope
 from bot.core.command import Command
@@ -43,13 +44,17 @@ Executor = Callable[[Asked], Awaitable[Said]]
 async def see_head(ctx: Context, scope: Scope, number: int, head: Seen) -> None:
     """Keep when a pull request got this head, so that a comment can be told to be about it."""
     key = f"heads:{number}"
-    known = await seen_heads(ctx, scope, number)
-    if (kept := with_seen(known, head)) != known:
-        rows = [[one.sha, one.at.isoformat(), one.before] for one in kept]
-        await ctx.store.put_note(scope.installation, scope.repository, key, rows, ctx.now())
+
+    def seen(rows: Any) -> list[list[str]]:
+        return [[one.sha, one.at.isoformat(), one.before] for one in with_seen(_heads(rows), head)]
+
+    await ctx.store.change_note(scope.installation, scope.repository, key, seen, ctx.now())
 
 
 async def seen_heads(ctx: Context, scope: Scope, number: int) -> tuple[Seen, ...]:
     """The heads that a pull request is known to have had, oldest first."""
-    rows = await ctx.store.note(scope.installation, scope.repository, f"heads:{number}") or []
-    return tuple(Seen(str(row[0]), datetime.fromisoformat(row[1]), *map(str, row[2:3])) for row in rows)
+    return _heads(await ctx.store.note(scope.installation, scope.repository, f"heads:{number}"))
+
+
+def _heads(rows: Any) -> tuple[Seen, ...]:
+    return tuple(Seen(str(row[0]), datetime.fromisoformat(row[1]), *map(str, row[2:3])) for row in rows or [])

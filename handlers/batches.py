@@ -85,15 +85,12 @@ async def _restore_decisions(fork: Fork, me: str) -> int:
 async def add_to_note(fork: Fork, key: str, shas: Sequence[str], *, most: int = 500) -> None:
     """Add upstream commits to a list that is kept for this fork."""
     if shas:
-        known = await fork.note(key) or []
-        await fork.put_note(key, list(dict.fromkeys([*known, *shas]))[-most:])
+        await fork.change_note(key, lambda known: list(dict.fromkeys([*(known or []), *shas]))[-most:])
 
 
 async def forget(fork: Fork, key: str, sha: str) -> None:
     """Take an upstream commit off such a list."""
-    known = await fork.note(key) or []
-    if sha in known:
-        await fork.put_note(key, [one for one in known if one != sha])
+    await fork.change_note(key, lambda known: known and [one for one in known if one != sha])
 
 
 async def see(fork: Fork) -> Seen:

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 from bot.context import Conflict, Forbidden, GitError, Gone, NotFound, Pull, PushRejected, Validation
 from bot.core.batches import Batch, BatchState, ClosedWhy, Next, ToOpen, Waiting, WaitKind, next_batches
@@ -85,13 +86,13 @@ async def _apart(fork: Fork, batch: Batch) -> AsyncIterator[None]:
 
 
 async def _block(fork: Fork, batch: Batch, text: str) -> None:
-    await fork.put_note("blocked", {**(await fork.note("blocked") or {}), row_key(batch): text[:1_000]})
+    await fork.change_note("blocked", lambda known: {**(known or {}), row_key(batch): text[:1_000]})
 
 
 async def _unblock(fork: Fork, batch: Batch) -> None:
-    blocked = await fork.note("blocked") or {}
-    if blocked.pop(row_key(batch), None) is not None:
-        await fork.put_note("blocked", blocked)
+    mine = row_key(batch)
+    if mine in (await fork.note("blocked") or {}):
+        await fork.change_note("blocked", lambda known: {key: text for key, text in known.items() if key != mine})
 
 
 def _named(batch: Batch) -> str:
@@ -107,9 +108,12 @@ async def _allowance(fork: Fork) -> int:
 
 async def _count_opening(fork: Fork) -> None:
     today = fork.now.date().isoformat()
-    opened = await fork.note("opened") or {}
-    used = opened.get("count", 0) if opened.get("day") == today else 0
-    await fork.put_note("opened", {"day": today, "count": used + 1})
+
+    def one_more(opened: Any) -> dict[str, Any]:
+        used = opened["count"] if opened and opened["day"] == today else 0
+        return {"day": today, "count": used + 1}
+
+    await fork.change_note("opened", one_more)
 
 
 async def _attend(fork: Fork, batch: Batch, pulls: Mapping[int, Pull], plan: Plan, *, writes: bool) -> Batch:

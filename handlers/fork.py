@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
@@ -61,6 +62,10 @@ class Fork:
     async def put_note(self, key: str, value: Any) -> None:
         """Keep a small JSON value for this fork."""
         await self.ctx.store.put_note(self.scope.installation, self.name, key, value, self.now)
+
+    async def change_note(self, key: str, change: Callable[[Any], Any]) -> Any:
+        """Keep what `change` makes of a small JSON value (None: there is none yet); nothing comes in between."""
+        return await self.ctx.store.change_note(self.scope.installation, self.name, key, change, self.now)
 
     async def enqueue(self, kind: str, key: str, payload: dict[str, Any] | None = None) -> None:
         """Ask for a job of this fork and wake a worker."""

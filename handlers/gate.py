@@ -155,17 +155,17 @@ def group_numbers(ref: str) -> list[int]:
 
 async def _keep_group(fork: Fork, sha: str, ref: str) -> None:
     """The groups that are in the queue are looked at again with everything else, until they are gone or old."""
-    known = await fork.note(GROUPS) or {}
-    if sha in known:
-        return
-    oldest = (fork.now - _KEPT_FOR).timestamp()
-    kept = {key: value for key, value in known.items() if value["at"] > oldest}
-    await fork.put_note(GROUPS, {**kept, sha: {"ref": ref, "at": fork.now.timestamp()}})
+    oldest, now = (fork.now - _KEPT_FOR).timestamp(), fork.now.timestamp()
+
+    def with_it(known: Any) -> dict[str, Any]:
+        kept = {key: value for key, value in (known or {}).items() if key == sha or value["at"] > oldest}
+        return {sha: {"ref": ref, "at": now}, **kept}
+
+    await fork.change_note(GROUPS, with_it)
 
 
 async def _group_gone(fork: Fork, sha: str) -> None:
-    known = await fork.note(GROUPS) or {}
-    await fork.put_note(GROUPS, {key: value for key, value in known.items() if key != sha})
+    await fork.change_note(GROUPS, lambda known: {key: value for key, value in (known or {}).items() if key != sha})
     for run in await fork.ctx.store.runs(fork.name, sha, number=GROUP, states=(RunState.QUEUED, RunState.LEASED)):
         await fork.ctx.store.finish_run(run.id, outcome=Outcome.CANCELLED.value, report=None, now=fork.now)
 

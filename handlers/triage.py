@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
 
 from bot.context import Breakage, Context, Issue, Job, Run
 from bot.core.render.breakage import LABEL
@@ -119,10 +121,12 @@ async def _note_green(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
         # one run of a suite that failed there outweighs those that passed
         good = all(words <= {Outcome.PASSED, Outcome.WAIVED} for words in outcomes.values())
         if outcomes and wanted <= set(outcomes) and good:
-            note = await fork.note("trunk") or {}
-            if note.get("green") != sha:
-                await fork.put_note("trunk", {**note, "green": sha})
+            await fork.change_note("trunk", partial(_with_green, sha))
             return
+
+
+def _with_green(sha: str, known: Any) -> dict[str, Any]:
+    return {**(known or {}), "green": sha}
 
 
 async def _note_spoilt(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:

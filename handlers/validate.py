@@ -54,9 +54,8 @@ async def validate_trunk(ctx: Context, job: Job) -> None:
     """Job `validate_trunk`: start L1 at trunk's present tip, and L2 by the schedule of the fork's file."""
     fork = await open_fork(ctx, job.scope)
     tip = await fork.fetch_fork()
-    before = (await fork.note("trunk")) or {}
-    await fork.put_note("trunk", {**before, "tip": tip})
-    target = Target(tip, before.get("green") or tip)
+    trunk = await fork.change_note("trunk", lambda known: {**(known or {}), "tip": tip})
+    target = Target(tip, trunk.get("green") or tip)
     await start_level(fork, target, Level.L1)
     await _measure_by_schedule(fork, target)
 

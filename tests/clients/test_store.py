@@ -236,3 +236,26 @@ async def test_known_repositories(store: Store) -> None:
     await store.drop_repositories(1, ["o/b"], NOW)
     await store.drop_repositories(2, None, NOW)
     assert await store.repositories() == [Scope(1, "o/a")]
+
+
+async def test_a_value_that_many_change_loses_nobodys_change(store: Store, store_url: str) -> None:
+    other = await Store.open(store_url, migrate=False)
+
+    async def add(to: Store, word: str) -> Any:
+        return await to.change_note(1, "o/r", "words", lambda known: sorted([*(known or []), word]), NOW)
+
+    words = [f"{n:02}" for n in range(20)]
+    seen = await asyncio.gather(*(add(to, word) for word, to in zip(words, [store, other] * 10, strict=True)))
+    assert await store.note(1, "o/r", "words") == words
+    assert sorted(len(one) for one in seen) == list(range(1, 21))  # each saw all before it
+    assert await store.note(1, "o/other", "words") is None
+    await other.close()
+
+
+async def test_a_change_that_fails_or_changes_nothing_writes_nothing(store: Store) -> None:
+    assert await store.change_note(1, "o/r", "k", lambda known: known, NOW) is None
+    assert await store.notes(1, "o/r") == {}
+    await store.put_note(1, "o/r", "k", {"a": 1}, NOW)
+    with pytest.raises(KeyError):
+        await store.change_note(1, "o/r", "k", lambda known: known["b"], NOW)
+    assert await store.note(1, "o/r", "k") == {"a": 1}

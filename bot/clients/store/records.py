@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -175,6 +175,27 @@ class Notes(Part):
         statement = sa.select(notes.c.value).where(*_scoped(notes, installation, repository), notes.c.key == key)
         row = await self._one(statement)
         return None if row is None else row["value"]
+
+    async def change_note(
+        self, installation: int, repository: str, key: str, change: Callable[[Any], Any], now: datetime
+    ) -> Any:
+        """Store what `change` makes of the value (None where there is none) and give it; nothing comes in between.
+
+        For every value that jobs of different locks change: one that is read, changed and written loses what another
+        wrote meanwhile. `change` gives a new value and leaves the old one as it is.
+        """
+        values = {"installation": installation, "repository": repository, "key": key, "updated_at": now}
+        statement = sa.select(notes.c.value).where(*_scoped(notes, installation, repository), notes.c.key == key)
+        async with self._begin() as connection:
+            if connection.dialect.name == "postgresql":  # the row may not be there to be locked
+                name = f"{installation} {repository} {key}"
+                await connection.execute(sa.select(sa.func.pg_advisory_xact_lock(sa.func.hashtextextended(name, 0))))
+            row = (await connection.execute(statement)).mappings().first()
+            old = None if row is None else row["value"]
+            new = change(old)
+            if new != old:
+                await upsert(connection, notes, {**values, "value": new}, key=("installation", "repository", "key"))
+            return new
 
     async def remove_note(self, installation: int, repository: str, key: str) -> None:
         """Forget a value."""
