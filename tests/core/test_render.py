@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 import pytest
 
 from bot.core.batches import Batch, BatchState
+from bot.core.decisions import PASSED_OVER
+from bot.core.decisions import read_decisions as read_lines
 from bot.core.failure_class import FailureClass, FailureKind, KnownCause
 from bot.core.gate import GateReason, GateResult, ReasonCode
 from bot.core.render.answers import Said, answer_body, read_answer, read_decisions
@@ -49,13 +51,16 @@ USED = Reason(ReasonKind.CHANGES_USED_SYMBOL, "changes what TLX calls", ("lib/La
 ONE = PlannedCommit(A, "Fold constants (#101)", Verdict.SAFE, (CLEAN,), pr=101, areas=("core",))
 TWO = PlannedCommit(B, NASTY, Verdict.WATCH, (USED, CLEAN), pr=None, waits_for=(A,))
 BUNDLE = Batch("k3f9q2ab", BatchKind.BUNDLE, (A, B), "graft/bundle/k3f9q2ab", Grade.WATCH, head=C, base=D, number=7)
+CHAIN = Batch(
+    "zz22yy33", BatchKind.CHAIN, (B,), "graft/chain/zz22yy33/2", chain=(A, B), position=2, head=C, base=D, number=9
+)
 LINK = Batch("zz22yy33", BatchKind.CONFLICT, (A,), "graft/chain/zz22yy33/1", chain=(A, B), head=C, base=D, number=8)
 
 
 def pull_facts(batch: Batch = BUNDLE) -> PullFacts:
     return PullFacts(
         batch=batch,
-        commits=[ONE, TWO] if batch is BUNDLE else [ONE],
+        commits=[ONE, TWO] if batch is BUNDLE else [TWO] if batch is CHAIN else [ONE],
         upstream="acme/tilec",
         fork="acme-fork/tilec",
         base_branch="main",
@@ -64,14 +69,17 @@ def pull_facts(batch: Batch = BUNDLE) -> PullFacts:
         pin_after=B,
         dropped=[Dropped(C, "Move the pass (#103)", "conflicts on the present base", ("lib/a|b.cpp",))],
         empty=[Dropped(D, "Backport (#104)", "its change is already there")],
-        links=[(ONE, "**this pull request**"), (TWO, "opens when the one before has landed")] if batch is LINK else [],
+        links={
+            LINK.kind: [(ONE, "**this pull request**"), (TWO, "opens when the one before has landed")],
+            CHAIN.kind: [(ONE, "picked"), (TWO, "**this pull request**")],
+        }.get(batch.kind, []),
         conflicts=[ConflictNote("lib/a.cpp", "contents, api", "a person decides: …")] if batch is LINK else [],
         holes=[LedgerEntry(C, Disposition.DEFERRED, "Later", reason="needs the new LLVM", owner="mia")],
         upstream_url="https://github.com/acme/tilec.git",
     )
 
 
-@pytest.mark.parametrize(("name", "batch"), [("bundle", BUNDLE), ("conflict", LINK)])
+@pytest.mark.parametrize(("name", "batch"), [("bundle", BUNDLE), ("chain", CHAIN), ("conflict", LINK)])
 def test_a_pull_request_reads_well_and_is_read_back(name: str, batch: Batch) -> None:
     body = pull_body(pull_facts(batch))
     same_as_golden(f"pull_{name}.md", f"{pull_title(batch, [ONE])}\n\n{body}")
@@ -80,6 +88,20 @@ def test_a_pull_request_reads_well_and_is_read_back(name: str, batch: Batch) -> 
     again = batch_from(data, number=batch.number or 0, branch=batch.branch, head=C, state=BatchState.OPEN)
     assert again == replace(batch, state=BatchState.OPEN)
     assert "@user" not in body and "#8592" not in body
+
+
+def test_a_body_keeps_its_parts_whatever_was_passed_over() -> None:
+    """Thousands of commits left in chains: what a reviewer needs comes first, then as many lines as fit, oldest first."""
+    reason = "in chain abcdefgh: " + "changes what the fork changed too " * 8
+    entries = [LedgerEntry(f"{i:040x}", Disposition.DEFERRED, by=PASSED_OVER, reason=reason) for i in range(2_000)]
+    body = pull_body(replace(pull_facts(), passed_over=entries))
+    assert len(body) <= BODY_LIMIT and read_batch(body) is not None
+    assert "### How to review" in body and "GitHub takes no longer text" not in body
+    told = [entry.sha for entry in read_lines(body, by="#7")]
+    assert 500 < len(told) < 2_000 and told == [entry.sha for entry in entries[: len(told)]]
+    assert f"the first {len(told)} of them" in body
+    few = pull_body(replace(pull_facts(), passed_over=entries[:3]))
+    assert [entry.reason for entry in read_lines(few, by="#7")] == [reason.strip()] * 3
 
 
 def test_titles_keep_githubs_limit_whatever_the_subject() -> None:

@@ -6,10 +6,11 @@ import pytest
 
 from bot.core.decisions import PASSED_OVER
 from bot.core.render.answers import read_decisions
-from bot.core.render.rewritten import PER_COMMENT, RewriteNote, followed_comments, rewrite_alarm
+from bot.core.render.rewritten import PER_COMMENT, RewriteNote, followed_comments, rewrite_alarm, rewrite_box
 from bot.core.render.text import BODY_LIMIT
 from bot.core.rewrite import Rewrite, kept, patch_identity, twins
 from bot.core.types import Commit, Disposition, LedgerEntry
+from tests.golden import same_as_golden
 
 
 def commit(sha: str, *, subject: str = "", number: int | None = None, time: int = 1) -> Commit:
@@ -73,4 +74,8 @@ def test_what_is_said_fits_and_is_read_back() -> None:
     assert all(len(text) < BODY_LIMIT for _, text in comments)
     assert [e.sha for _, text in comments for e in read_decisions(text)] == [e.sha for e in decisions]
     assert "had picked 9 of the gone" in rewrite_alarm(note)
+    few = followed_comments(
+        note, by="maria", kept=[LedgerEntry("b" * 40, Disposition.EMPTY, "Fix #7 for @x", "f" * 40, "r")]
+    )
+    same_as_golden("rewritten.md", "\n\n".join([rewrite_alarm(note), rewrite_box(note), few[0][1]]))
     assert "can't be followed" in rewrite_alarm(RewriteNote("o" * 40, "n" * 40, 5, 5, 0, related=False))
