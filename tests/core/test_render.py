@@ -91,7 +91,7 @@ def test_a_pull_request_reads_well_and_is_read_back(name: str, batch: Batch) -> 
 
 
 def test_a_body_keeps_its_parts_whatever_was_passed_over() -> None:
-    """Thousands of commits left in chains: what a reviewer needs comes first, then as many lines as fit, oldest first."""
+    """Thousands of commits left in chains: what a reviewer needs comes first, then what fits of them, oldest first."""
     reason = "in chain abcdefgh: " + "changes what the fork changed too " * 8
     entries = [LedgerEntry(f"{i:040x}", Disposition.DEFERRED, by=PASSED_OVER, reason=reason) for i in range(2_000)]
     body = pull_body(replace(pull_facts(), passed_over=entries))
