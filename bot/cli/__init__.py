@@ -59,4 +59,8 @@ def _placeholder() -> None:  # pragma: no cover - listed in the help, never run:
 
 def main() -> None:
     """Run the command line."""
+    if sys.argv[1:2] == ["runner"] and "--help" not in sys.argv:
+        from runners.hidden import hide
+
+        hide(sys.argv[1:])  # before anything is read from the environment
     build(sys.argv[1:])()

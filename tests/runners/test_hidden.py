@@ -1,0 +1,77 @@
+"""A suite finds none of the runner's credentials, not in its own environment and not in /proc."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.clients.store import Store
+from bot.core.config import Suite
+from bot.core.types import Outcome
+from bot.core.validation import Report
+from runners.hidden import secret_variables
+from tests.runners.world import TOKEN, commit, world
+
+# the needles are put together at run time, so that the search does not find itself
+SEARCH = """
+import json, os, pathlib
+needles = [b"token-of-the-" + b"first-runner", b"lab-" + b"token-xyz", b"aws-" + b"secret-xyz", b"gh-" + b"token-xyz"]
+found, looked = [], 0
+for name in os.listdir("/proc"):
+    for part in ("environ", "cmdline"):
+        try:
+            text = pathlib.Path("/proc", name, part).read_bytes()
+        except OSError:
+            continue
+        looked += 1
+        found += [(name, part, needle.decode()[:4]) for needle in needles if needle in text]
+with open(os.environ["GRAFT_RESULTS"], "w") as file:
+    json.dump({"tests": [{"id": "hidden", "outcome": "failed" if found else "passed", "message": str(found)}],
+               "metrics": {"looked": looked}}, file)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
+async def test_no_suite_reads_the_runner_s_credentials(tmp_path: Path, sqlite_store: Store) -> None:
+    async with world(tmp_path, sqlite_store) as bot:
+        sha = commit(tmp_path / "fork", {"search.py": SEARCH})
+        bot.publish(tmp_path / "fork")
+        process = subprocess.Popen(  # noqa: ASYNC220 - it is ended, not waited for
+            [sys.executable, "-m", "bot.cli", "runner", "--bot", bot.url, "--name", "one",
+             "--work", str(tmp_path / "work"), "--poll", "0.05"],
+            env={
+                "PATH": os.environ["PATH"], "HOME": str(tmp_path), "GRAFT_RUNNER_TOKEN": TOKEN,
+                "GRAFT_REDIS_URL": bot.redis.replace("redis://", "redis://default:@"),
+                "GRAFT_LAB_MAIN_URL": "https://lab.example.com", "GRAFT_LAB_MAIN_TOKEN": "lab-token-xyz",
+                "AWS_SECRET_ACCESS_KEY": "aws-secret-xyz", "GITHUB_TOKEN": "gh-token-xyz",
+            },
+            stderr=subprocess.DEVNULL,
+        )  # fmt: skip
+        try:
+            suite = Suite.model_validate(
+                {"suite": "s", "harness": "command", "run": ["python", "search.py"], "metrics": ["looked"]}
+            )
+            run = await bot.done(await bot.offer(sha, suite))
+            report = Report.model_validate(run.report)
+            assert run.outcome == Outcome.PASSED, report
+            assert report.measurements[0].samples[0] > 4
+        finally:
+            process.terminate()
+            process.wait()
+
+
+def test_what_looks_like_a_credential() -> None:
+    environment = {
+        "GRAFT_RUNNER_TOKEN": "a", "AWS_SECRET_ACCESS_KEY": "a", "AWS_ACCESS_KEY_ID": "a", "DB_PASSWORD": "a",
+        "GRAFT_REDIS_URL": "redis://u:pw@h/0", "OTHER_API_KEY": "a",
+        "PATH": "/bin", "GRAFT_BOT_URL": "https://h:443/x", "GRAFT_RUNNER_TOKEN_FILE": "/run/t", "LANG": "C",
+        "REDIS": "redis://h:6379/0", "KEYBOARD": "us",
+    }  # fmt: skip
+    assert list(secret_variables(environment)) == [
+        "GRAFT_RUNNER_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "DB_PASSWORD", "GRAFT_REDIS_URL",
+        "OTHER_API_KEY",
+    ]  # fmt: skip
