@@ -127,6 +127,7 @@ async def test_the_next_link_opens_once_the_one_before_has_landed(tmp_path: Path
 
 
 async def test_two_that_land_at_once_are_both_noted_and_nothing_comes_twice(tmp_path: Path) -> None:
+    """C29."""
     async with pair(tmp_path) as p:
         p.install()
         await p.settle()
@@ -167,6 +168,7 @@ async def test_a_closed_one_stays_closed_until_asked_for(tmp_path: Path) -> None
 
 
 async def test_a_persons_push_is_never_overwritten(tmp_path: Path) -> None:
+    """C27."""
     async with pair(tmp_path) as p:
         p.install()
         await p.settle()
@@ -192,6 +194,7 @@ async def test_a_persons_push_is_never_overwritten(tmp_path: Path) -> None:
 
 
 async def test_a_moved_base_is_followed_under_a_lease_and_said(tmp_path: Path) -> None:
+    """C28."""
     async with pair(tmp_path) as p:
         p.install()
         await p.settle()
