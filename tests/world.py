@@ -44,24 +44,34 @@ class Clock:
         self.ahead += timedelta(**by)
 
 
+# what a busy machine may do to any job; the worker tries again, and so the test waits for it
+_PASSING = ("Unavailable:", "RateLimited:", "StoreUnavailable:", "FetchError:", "its worker was stopped")
+
+
 async def settle(sandbox: Sandbox, context: Context, *, rounds: int = 60, failing: bool = False) -> None:
-    """Until no delivery is under way and no job is due. A job that failed and waits for its next attempt is an error
-    at once, with what it said, where the test does not make jobs fail (`failing`): the test would go on without it.
+    """Until no delivery is under way and no job is due or waits for its next attempt.
+
+    A job that failed is an error with what it said, where neither the test makes jobs fail (`failing`) nor the reason
+    is one that passes: the test would go on without it.
     """
     worker = Worker(context)
     for _ in range(rounds):
         await sandbox.settle()
-        if await worker.work_off() == 0 and not await context.store.due(context.now()):
-            await sandbox.settle()
-            if not await context.store.due(context.now()):
-                break
-    else:
-        raise AssertionError(f"never at rest: {await context.store.job_counts()}")
-    left = await context.store.jobs_in([JobState.WAITING, JobState.LEASED, JobState.PARKED])
-    troubled = [job for job in left if job.last_error or job.state is JobState.LEASED]
-    if troubled and not failing:
+        if await worker.work_off() or await context.store.due(context.now()):
+            continue
+        await sandbox.settle()
+        if await context.store.due(context.now()):
+            continue
+        left = await context.store.jobs_in([JobState.WAITING, JobState.LEASED, JobState.PARKED])
+        troubled = [job for job in left if job.last_error or job.state is JobState.LEASED]
+        if failing or not troubled:
+            return
         told = [f"{job.kind} {job.key} {job.state}, attempt {job.attempts}: {job.last_error}" for job in troubled]
-        raise AssertionError("jobs that are not done: " + "\n".join(told))
+        print("jobs that failed:", *told, sep="\n")
+        if not all((job.last_error or "").startswith(_PASSING) and job.attempts < 4 for job in troubled):
+            raise AssertionError("jobs that failed: " + "\n".join(told))
+        await asyncio.sleep(1)
+    raise AssertionError(f"never at rest: {await context.store.job_counts()}")
 
 
 @dataclass
