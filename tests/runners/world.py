@@ -82,7 +82,9 @@ class World:
         mirror = self.context.settings.mirrors / f"{REPOSITORY}.git"
         Git.open_mirror(mirror).fetch(str(source), ["+refs/heads/*:refs/graft/all/*"])
 
-    async def offer(self, sha: str, suite: Suite, *, deadline: float = 600, push: bool = True, **request: Any) -> str:
+    async def offer(
+        self, sha: str, suite: Suite, *, deadline: float = 600, push: bool = True, number: int = 7, **request: Any
+    ) -> str:
         """Create a run and ring for a runner; gives its id."""
         self.made += 1
         now = datetime.now(UTC)
@@ -101,7 +103,7 @@ class World:
             id=run_id,
             repository=REPOSITORY,
             installation=1,
-            number=7,
+            number=number,
             sha=sha,
             base=sha,
             level="l1",
