@@ -186,9 +186,16 @@ class Simulation:
         self._look(len(self.order) - 1)
 
     def _digest(self, at: int, area: str) -> Digest:
+        report = self.report(at, area)
+        sha, suite, outcome = report.subject.commit, report.suite, report.outcome
+        return digest(run=report.run_id, sha=sha, level=Level.L1, suite=suite, outcome=outcome, report=report)
+
+    def report(self, at: int, area: str, *, when: int | None = None) -> Report:
+        """A run of the area's suite at that commit, while trunk stood at commit `when` (None: at this one)."""
         suite, sha = f"suite-{area}", self.order[at]
         results: dict[str, TestResult] = {}
-        storm = any(start <= at < start + 3 for start in self.storms) and self.random.random() < 0.6
+        now = at if when is None else when
+        storm = any(start <= now < start + 3 for start in self.storms) and self.random.random() < 0.6
         outcome, tail = Outcome.PASSED, ""
         missing: tuple[str, ...] = ()
         build = next(
@@ -217,7 +224,7 @@ class Simulation:
                         results[test] = TestResult(id=test, outcome=TestOutcome.FAILED, message=text)
             if any(result.outcome.bad for result in results.values()):
                 outcome = Outcome.FAILED
-        report = Report(
+        return Report(
             run_id=f"{sha[-8:]}-{area}",
             subject=Subject(repository="o/n", commit=sha),
             level=Level.L1,
@@ -231,7 +238,6 @@ class Simulation:
             log_tail=tail,
             exit_code=0 if outcome is Outcome.PASSED else 1,
         )
-        return digest(run=report.run_id, sha=sha, level=Level.L1, suite=suite, outcome=outcome, report=report)
 
     def _look(self, at: int) -> None:
         begun = time.perf_counter()

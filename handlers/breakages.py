@@ -291,7 +291,8 @@ async def _open(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
     issue = await fork.github.create_issue(
         breakage_title(facts),
         body,
-        labels=[LABEL],  # by which it is found again: the others change
+        labels=labels,
+        listed=[LABEL],  # by which it is found again: the others change
         assignees=[owner for owner in facts.mentions if "/" not in owner],
         marker=breakage_marker(facts.key),
     )
@@ -301,7 +302,8 @@ async def _open(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
         if issue.state_reason in ("not_planned", "duplicate"):
             return replace(row, number=issue.number, state=State.DISMISSED.value)
         await fork.github.update_issue(issue.number, body=breakage_body(facts, issue.body), state="open")
-    await fork.github.add_labels(issue.number, labels)
+    if not set(labels) <= {label.name for label in issue.labels}:
+        await fork.github.add_labels(issue.number, labels)
     return replace(row, number=issue.number)
 
 

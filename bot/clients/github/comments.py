@@ -167,14 +167,24 @@ class Issues(Comments):
         return [issue for issue in found if issue.pull_request is None]
 
     async def create_issue(
-        self, title: str, body: str, *, labels: Sequence[str] = (), assignees: Sequence[str] = (), marker: str = ""
+        self,
+        title: str,
+        body: str,
+        *,
+        labels: Sequence[str] = (),
+        assignees: Sequence[str] = (),
+        marker: str = "",
+        listed: Sequence[str] | None = None,
     ) -> Issue:
-        """Open an issue. With a marker, one of ours (open or closed) that holds it is given back instead."""
+        """Open an issue. With a marker, one of ours (open or closed) that holds it is given back instead; it is looked
+        for among those that carry the labels in `listed` (None: all of `labels`), which must never be taken off.
+        """
         text = body if not marker or marker in body else f"{body}\n\n{marker}"
 
         async def find() -> Issue | None:
             app = await self.identity()
-            mine = [issue for issue in await self.issues(labels, "all") if written_by(app, issue)]
+            found = await self.issues(labels if listed is None else listed, "all")
+            mine = [issue for issue in found if written_by(app, issue)]
             return next((issue for issue in mine if (marker in issue.body if marker else issue.body == text)), None)
 
         sent: dict[str, Any] = {"title": title, "body": text, "labels": list(labels), "assignees": list(assignees)}
