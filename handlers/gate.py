@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from bot.context import Context, Job, Pull, Repository, RunState
+from bot.context import Context, Job, Pull, Repository
 from bot.core.audit import AuditKind
 from bot.core.gate import GateFacts, GateResult, PullFact, decide, decide_group
 from bot.core.render.gate import gate_check
 from bot.core.render.results import CheckText
-from bot.core.types import Level, Outcome
+from bot.core.types import Level
 from bot.core.waivers import JudgedWaiver
 from handlers.auditing import record
 from handlers.facts import gate_facts
@@ -21,7 +21,7 @@ from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, open_fork
 from handlers.regating import NOTE as SEEN
 from handlers.regating import concerned, facts_seen, seen_now
 from handlers.requesting import request_sign_offs
-from handlers.validate import GROUP, Target, start_level, stranger
+from handlers.validate import GROUP, Target, cancel_runs, start_level, stranger, unfinished
 from handlers.waivers import ask_in_pull
 
 CHECK = "graft/gate"
@@ -166,8 +166,7 @@ async def _keep_group(fork: Fork, sha: str, ref: str) -> None:
 
 async def _group_gone(fork: Fork, sha: str) -> None:
     await fork.change_note(GROUPS, lambda known: {key: value for key, value in (known or {}).items() if key != sha})
-    for run in await fork.ctx.store.runs(fork.name, sha, number=GROUP, states=(RunState.QUEUED, RunState.LEASED)):
-        await fork.ctx.store.finish_run(run.id, outcome=Outcome.CANCELLED.value, report=None, now=fork.now)
+    await cancel_runs(fork, [run for run in await unfinished(fork, GROUP) if run.sha == sha])
 
 
 async def decide_for(fork: Fork, pull: Pull) -> GateResult:

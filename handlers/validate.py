@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -196,12 +197,21 @@ async def push_again(fork: Fork) -> None:
 
 async def cancel_superseded(fork: Fork, number: int, *, keep: str | None) -> None:
     """End the unfinished runs of a pull request at all commits but `keep`."""
+    await cancel_runs(fork, [run for run in await unfinished(fork, number) if run.sha != keep])
+
+
+async def unfinished(fork: Fork, number: int) -> list[Run]:
+    """The runs of a pull request (GROUP: of the merge queue's groups) that wait or run, on every capacity."""
     waiting = (RunState.QUEUED, RunState.LEASED)
-    for run in await fork.ctx.store.runs(fork.name, number=number, states=waiting, capacity=None):
-        if run.sha != keep:
-            await fork.ctx.store.finish_run(run.id, outcome=Outcome.CANCELLED.value, report=None, now=fork.now)
-            if workflow_of(run.label) is not None:
-                await fork.enqueue("elsewhere", "repository")
+    return await fork.ctx.store.runs(fork.name, number=number, states=waiting, capacity=None)
+
+
+async def cancel_runs(fork: Fork, runs: Sequence[Run]) -> None:
+    """End the runs; those on GitHub Actions are cancelled there too."""
+    for run in runs:
+        await fork.ctx.store.finish_run(run.id, outcome=Outcome.CANCELLED.value, report=None, now=fork.now)
+    if any(workflow_of(run.label) is not None for run in runs):
+        await fork.enqueue("elsewhere", "repository")
 
 
 def latest(runs: list[Run]) -> dict[tuple[Level, str], Run]:
