@@ -84,6 +84,7 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("check_run", ("completed",), "other_ci"),
     Trigger("check_suite", ("completed",), "other_ci"),
     Trigger("workflow_run", ("completed",), "other_ci"),
+    Trigger("workflow_run", ("completed",), "elsewhere", "repository"),
     Trigger("merge_group", ("checks_requested", "destroyed"), "gate_group", "event"),
     Trigger("membership", (), "gate_all", "event"),
 )

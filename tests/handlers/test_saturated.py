@@ -134,7 +134,7 @@ class Flow:
         artifacts = {name: zipped(**files)} if files else None
         newest = (await self.started())[-1]
         self.world.sandbox.end_workflow_run(FORK, newest.id, conclusion=conclusion, artifacts=artifacts)
-        await self.look()
+        await self.world.settle()  # the event of its end is enough
         return await self.run()
 
     async def look(self) -> None:
