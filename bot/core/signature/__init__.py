@@ -55,6 +55,7 @@ _OUTSIDE = frozenset(
         "podman", "rocm-smi", "rsync", "scp", "ssh", "systemctl", "wget", "yum",
     }
 )  # fmt: skip
+_OF_RUNNERS = frozenset({"runner lost", "runner stopped", "runner error"})
 _TEST_FRAME = re.compile(r"^test_\w+$")
 
 
@@ -206,7 +207,10 @@ def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None
 def _outside(text: str, exception: str | None) -> Found | None:
     """What the line says of what stands around the code; nothing where the code only speaks of it."""
     found = service(text, exception=exception is not None)
-    return None if found and found.cls in (INFRA, UNKNOWN) and claim(text, exception) else found
+    if found is None or found.cls not in (INFRA, UNKNOWN):
+        return found
+    own = exception == "RuntimeError" and found.kind in _OF_RUNNERS  # a node of a graph, an instance of a class
+    return None if own or claim(text, exception) else found
 
 
 def _last(text: str, lowered: str) -> Found | None:

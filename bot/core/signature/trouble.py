@@ -70,6 +70,8 @@ _NOUNS = (
 _ONLY = _any(
     r"not reachable|not been heard from|marked as lost|cannot receive messages|evicted|preempted|reclaimed|drained",
     r"rebooted|cordoned|low on resource\w*|under pressure|offline|unhealthy|not be scheduled|in maintenance",
+    r"has died|(?:un|de)registered|disappeared|health ?check (?:failed|aborted|failure)|thermal (?:slowdown|violation)",
+    r"needs? to be (?:replaced|reset|rebooted|serviced)|remapping failure|requires? (?:a )?(?:reset|reboot)",
     r"not (?:yet )?(?:ready|online|healthy|mounted|acquired|valid yet)|temporarily unavailable|interruption",
 )
 _ANY = _any(
@@ -96,6 +98,9 @@ def _grammar() -> re.Pattern[str]:
 
 _SAID = _grammar()
 _WORD = re.compile(rf"\b(?:{_ONLY}|{_ANY}|{_BEFORE})(?!\w)", re.I)
+_ANYTHINGS = re.compile(
+    r"\b(?:fail\w*|lost|gone|terminat\w+|stopped|crash\w*|time(?:d)? out|interrupted|exhausted)$", re.I
+)
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")  # NodeNotReady
 # the kernel's own log: its part, and that it is not well
 _KERNEL = re.compile(
@@ -108,7 +113,10 @@ _KERNEL = re.compile(
 )
 _PLAINLY = re.compile(
     r"(?P<quota>\bquota\b.{0,60}\bexceeded|exceed\w* .{0,40}\bquota\b)"
-    r"|(?P<capacity>Insufficient\w*Capacity|(?:no|not enough|sufficient) .{0,30}capacity in)"
+    r"|(?P<capacity>Insufficient\w*Capacity|(?:no|not enough|insufficient|not have (?:enough|sufficient)) "
+    r"(?:\S+ )?capacity (?:in|for|available|left))"
+    r"|(?P<memory>(?:out[- ]of[- ]memory|OOM)[ -]killer)|(?P<network>network (?:error|failure|outage|problem)s?\b)"
+    r"|(?P<lock>\block\b.{0,80}\b(?:another|other) process (?:holds|has|is using|owns))"
     r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
     re.I,
 )
@@ -126,7 +134,8 @@ _AWS_BUSY = re.compile(
     r"SlowDown|Capacity|Throttl|Unavailable|Timeout|InternalError|LimitExceeded|TooManyRequests", re.I
 )
 _GRPC = re.compile(r"\bcode = (?P<code>Unavailable|DeadlineExceeded|ResourceExhausted|Unknown|Internal)\b|"
-                   r"\bStatusCode\.(?P<python>UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED)\b")  # fmt: skip
+                   r"\bStatusCode\.(?P<python>UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED)\b"
+                   r"|\b(?P<said>UNAVAILABLE|DEADLINE_EXCEEDED): ")  # fmt: skip
 _SPELT = r"(?:[A-Z][a-z]+ (?:Error|Unavailable|Gateway|Timeout)|GET|HEAD|PUT|POST)\b"
 _HTTP = re.compile(
     r"\b(?:HTTP(?:/\d\S*)?|status(?: code)?|response|respon\w+ with|returned|replied)\W{1,4}(?:\w+ ){0,2}?"
@@ -155,6 +164,8 @@ def trouble(line: str, *, exception: str | None) -> Found | None:
     if said is None:
         return None
     noun, words = next((name, value) for name, value in said.groupdict().items() if value)
+    if exception is not None and _ANYTHINGS.search(words):
+        return None  # what a program raises itself may have failed, or lost something, without any machine
     what = [match[0].lower() for match in _WORD.finditer(words)]
     return _found(line, noun.partition("_")[0], " ".join(what) or mask(words.lower()), rank=Rank.SPOKEN)
 
@@ -178,7 +189,7 @@ def _answer(line: str) -> Found | None:
     if found := _AWS.search(line):
         return _found(line, "aws", found["code"]) if _AWS_BUSY.search(found["code"]) else None
     if found := _GRPC.search(line):
-        return _found(line, "rpc", (found["code"] or found["python"]).lower())
+        return _found(line, "rpc", (found["code"] or found["python"] or found["said"]).lower())
     if (found := _HTTP.search(line)) and not _OWN.search(line):
         return _found(line, "http", found["status"] or found["spelt"])
     if found := _PLAINLY.search(line):
@@ -200,7 +211,8 @@ def _speaks_of_outside(exception: str) -> bool:
         "EnvironmentError",
     ) or (
         re.search(
-            r"HTTP|Http|Connection|Network|Timeout|Unavailable|Socket|Client|Remote|Cluster|Docker|Driver", exception
+            r"HTTP|Http|Connection|Network|Timeout|Unavailable|Socket|Client|Remote|Cluster|Docker|Driver|Lock|Node(?:Died|Lost|Fail)|AllocationFailed",
+            exception,
         )
         is not None
     )
