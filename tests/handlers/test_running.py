@@ -8,6 +8,7 @@ import pytest
 
 from bot.clients.store.models import Runner
 from bot.core.config import load
+from bot.core.turns import Turn
 from bot.core.types import Outcome
 from handlers.runner import Refusal, lease, report
 from tests.handlers.pair import FORK
@@ -73,3 +74,15 @@ async def test_c82_two_runs_at_once_are_told_apart_by_their_id(tmp_path: Path) -
         assert (await report(context, one, unit.id, body, attempt=1))["recorded"] is False
         kept = await context.store.run(unit.id)
         assert kept is not None and kept.outcome == Outcome.FAILED
+
+
+async def test_what_each_run_is_for_says_whose_turn_it_is(tmp_path: Path) -> None:
+    async with gated(tmp_path) as fork:
+        number = await fork.opens("walter", "small", {"other.txt": "two\n"})
+        assert {run.turn for run in await fork.waiting(None)} == {Turn.TRUNK}
+        assert {run.turn for run in await fork.waiting(number)} == {Turn.PULL}
+        await fork.world.says("walter", number, "/validate l1 unit")  # it waits already: now it waits less long
+        assert {run.suite: run.turn for run in await fork.waiting(number)} == {"unit": Turn.COMMAND, "side": Turn.PULL}
+        await fork.ends(number)
+        await fork.world.says("walter", number, "/validate l1 side")
+        assert {run.suite: run.turn for run in await fork.waiting(number)} == {"side": Turn.COMMAND}
