@@ -22,6 +22,9 @@ PROGRAM_ERRORS = frozenset(
 _CLAIMS = re.compile(r"^(?:assert\b|(?:Failed: )?DID NOT RAISE|Regex pattern did not match|Expected\b.{0,200}\bgot\b)")
 
 
+_LONGEST = 600
+
+
 def _any(*phrases: str) -> str:
     return "|".join(phrases)
 
@@ -155,12 +158,14 @@ def trouble(line: str, *, exception: str | None) -> Found | None:
     """What is wrong with a machine or a service by `line`, in which an exception of that name stands (None: none)."""
     if claim(line, exception):
         return None
+    line = line[:_LONGEST]
     for read in (_number, _answer):
         if found := read(line):
             return found
     if exception is not None and not _speaks_of_outside(exception):
         return None
-    said = _SAID.search(_HUMP.sub(" ", line))
+    line = _HUMP.sub(" ", line)
+    said = _SAID.search(line) if _WORD.search(line) else None
     if said is None:
         return None
     noun, words = next((name, value) for name, value in said.groupdict().items() if value)
