@@ -3,26 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterable
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
-from bot.context import Breakage, Git, GitError, Run
-from bot.core.batches import Batch, key_of
-from bot.core.bisect import Ask, next_step
+from bot.context import Breakage, GitError, Run
+from bot.core.bisect import Ask, Seen, next_step
 from bot.core.render.text import code, line, plural, short
 from bot.core.trailers import parse
 from bot.core.triage import Digest, State, Suspect
 from bot.core.triage.searching import Hunt, Standing
 from bot.core.turns import Turn
-from bot.core.types import BatchKind, Level
-from handlers.building import Committer, build
-from handlers.fork import FORK, UPSTREAM, Fork
-from handlers.planning import deleted_by_fork
-from handlers.suspecting import carried_by
+from bot.core.types import Level
+from handlers.expanding import publish, take_apart
+from handlers.fork import Fork
 from handlers.trunk import read_runs
 from handlers.validate import Target, start_level
 
 _MOST_PROBES = 50
+_SHOWN = 12
 _DAY = "bisect:day"
 _ASKED = "bisect:asked:"
 
@@ -36,10 +36,18 @@ async def why_not(fork: Fork, row: Breakage) -> str | None:
         return "It is not known after which commit it came: no green run before it, so there is nothing to search."
     if all(suite.suite != row.data["suite"] for level in Level for suite in fork.config.validation.of(level)):
         return f"{code(row.data['suite'])} is no suite of Graft's: what runs in other CI can't be searched from here."
+    return await limit_reached(fork)
+
+
+async def limit_reached(fork: Fork) -> str | None:
+    """Why no further search may begin today; None where one may."""
     limit = fork.config.triage.searches_per_day
-    if await _begun_today(fork) >= limit:
-        return f"{plural(limit, 'search')} began today: that is the limit."
-    return None
+    return f"{plural(limit, 'search')} began today: that is the limit." if await _begun_today(fork) >= limit else None
+
+
+async def count_search(fork: Fork) -> None:
+    """Note that one more began today."""
+    await fork.put_note(_DAY, {"day": fork.now.date().isoformat(), "count": await _begun_today(fork) + 1})
 
 
 async def ask(fork: Fork, row: Breakage, *, by: str, end: bool) -> None:
@@ -76,7 +84,7 @@ async def start(fork: Fork, row: Breakage, runs: list[Run], *, by: str) -> Break
         commits = await asyncio.to_thread(fork.git.commits, first, [after])
     except GitError:  # ends of a trunk since rewritten
         return row
-    await fork.put_note(_DAY, {"day": fork.now.date().isoformat(), "count": await _begun_today(fork) + 1})
+    await count_search(fork)
     shas = (after, *(commit.sha for commit in commits))
     suite = row.data["suite"]
     weights, never = _weights(row, shas)
@@ -99,6 +107,17 @@ async def start(fork: Fork, row: Breakage, runs: list[Run], *, by: str) -> Break
     return row
 
 
+def spent_on(runs: Iterable[Run]) -> timedelta:
+    """How long runners worked on these runs, as far as they have ended, for a search alone."""
+    mine = [run for run in runs if run.turn is Turn.SEARCH and run.started_at and run.finished_at]
+    return sum((run.finished_at - run.started_at for run in mine if run.finished_at and run.started_at), timedelta())
+
+
+def hours(time: timedelta) -> str:
+    """A span of time, for people."""
+    return f"{time / timedelta(hours=1):.1f} hours"
+
+
 async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
     """Go on with a search by what its runs told so far; asking for the same run twice is asking once."""
     hunt = Hunt.of(row.data)
@@ -114,14 +133,16 @@ async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
 
 
 def wanted(fork: Fork, row: Breakage) -> bool:
-    """Whether a search begins by itself: a new regression with more than one suspect, none searched for before."""
-    triage = fork.config.triage
+    """Whether a search begins by itself: a new regression with more than one suspect, be they inside one bundle, none
+    searched for before.
+    """
+    triage, suspects = fork.config.triage, row.data.get("suspects", [])
     return (
         triage.bisect == "auto"
         and row.state == State.OPEN
         and row.data.get("kind") == "regression"
         and "hunt" not in row.data
-        and len(row.data.get("suspects", [])) > 1
+        and (len(suspects) > 1 or any(len(one["carries"]) > 1 for one in suspects))
         and row.number is not None
     )
 
@@ -147,18 +168,50 @@ def search_text(data: dict[str, Any]) -> str:
     }[hunt.standing]
     if hunt.standing is Standing.INCONCLUSIVE and named:
         text += f" Most is believed of {named} ({sure})."
-    return "\n\n".join([*parts, text])
+    parts.append(text)
+    if passed_over := _passed_over(hunt):
+        parts.append(passed_over)
+    if hunt.standing is Standing.CULPRIT and hunt.takes:
+        one = hunt.takes[0] if len(hunt.takes) == 1 else None
+        said = (
+            f"`/rollback` here opens the pull request that takes just upstream {short(one)} back."
+            if one
+            else ("`/rollback <commit>` here opens the pull request that takes just one of them back.")
+        )
+        parts.append(said)
+    return "\n\n".join(parts)
+
+
+def _passed_over(hunt: Hunt) -> str:
+    """What the search could not try, said so that nobody takes it for cleared."""
+    said = []
+    if hunt.left:
+        apply = "does not apply by itself" if len(hunt.left) == 1 else "do not apply by themselves"
+        said.append(f"{_listed(hunt.left)} {apply}")
+    dead = [_name(hunt, hunt.shas[place]) for place in hunt.dead if place < len(hunt.shas)]
+    if dead:
+        more = f" and {len(dead) - _SHOWN} more" if len(dead) > _SHOWN else ""
+        said.append(f"with {', '.join(dead[:_SHOWN])}{more} nothing could be judged (no build, or another failure)")
+    return f"Skipped: {'; '.join(said)}." if said else ""
+
+
+def _listed(shas: tuple[str, ...]) -> str:
+    more = f" and {len(shas) - _SHOWN} more" if len(shas) > _SHOWN else ""
+    return "upstream " + ", ".join(short(sha) for sha in shas[:_SHOWN]) + more
 
 
 def built_shas(rows: list[Breakage]) -> set[str]:
     """The commits that searches made in the mirror, which GitHub does not know."""
     hunts = [Hunt.of(row.data) for row in rows]
-    return {sha for hunt in hunts if hunt is not None and hunt.bundle for sha in hunt.shas[1:]}
+    return {sha for hunt in hunts if hunt is not None and hunt.bundle for sha in hunt.shas[1:] if sha != hunt.bundle}
 
 
 def _name(hunt: Hunt, sha: str) -> str:
     if hunt.names and sha in hunt.shas[1:]:
-        return f"upstream {short(hunt.names[hunt.shas.index(sha) - 1])}"
+        upstream = hunt.names[hunt.shas.index(sha) - 1]
+        return f"upstream {short(upstream)}" if upstream else f"what {short(sha)} holds beyond its upstream commits"
+    if sha == hunt.landed and len(hunt.takes) == 1:
+        return f"{short(sha)}, upstream {short(hunt.takes[0])}"
     return short(sha)
 
 
@@ -190,9 +243,17 @@ async def _guarded(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Br
 async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breakage:
     mine = [run for run in runs if run.sha in hunt.shas and run.suite == hunt.suite]
     digests: list[Digest] = await read_runs(fork, mine)
-    step = await asyncio.to_thread(next_step, search=hunt.search(), runs=hunt.runs(digests))
+    told = hunt.runs(digests)
+    dead = tuple(sorted({run.position for run in told if run.seen is Seen.SKIP}))
+    hunt = hunt.model_copy(update={"dead": dead})
+    step = await asyncio.to_thread(next_step, search=hunt.search(), runs=told)
     if not isinstance(step, Ask):
         return await _end(fork, row, hunt.ended(step), runs)
+    if (
+        spent := spent_on(run for run in mine if run.id not in hunt.before)
+    ) >= fork.config.triage.runner_time_per_search:
+        said = f"more runner time: its runs took {hours(spent)}"
+        return _with(row, hunt.model_copy(update={"standing": Standing.INCONCLUSIVE, "said": said}))
     for place in dict.fromkeys(step.positions):
         if hunt.queued >= hunt.max_runs:
             said = f"more runs: {hunt.max_runs} were asked for, and too few of them proved anything"
@@ -209,58 +270,45 @@ async def _end(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breaka
         inside = await _inside(fork, hunt)
         if inside is not None:
             return await _step(fork, _with(row, inside), inside, runs)
+        hunt = await _single(fork, hunt)
     return _with(row, hunt)
 
 
 async def _inside(fork: Fork, hunt: Hunt) -> Hunt | None:
     """The search inside a bundle: its upstream commits applied again one by one on its parent, in the mirror alone."""
-    sha = hunt.culprits[0]
-    commit = await asyncio.to_thread(fork.git.commit, sha)
-    carries = await carried_by(fork, commit)
-    if len(carries) < 2:
-        return None
-    committer = Committer.of(await fork.login())
-    batch = Batch(key=key_of(fork.name, "bisect", sha), kind=BatchKind.BUNDLE, commits=carries, branch="")
+    (sha,) = hunt.culprits
     try:
-        built = await asyncio.to_thread(_apply, fork, batch, commit.parents[0], committer)
+        apart = await take_apart(fork, await asyncio.to_thread(fork.git.commit, sha))
     except GitError as error:  # the culprit on trunk is known all the same
         fork.ctx.log.warning("a bundle was not taken apart", commit=sha, error=str(error))
         return None
-    if len(built) < 2:
+    if apart is None:
         return None
-    confidence = f"{100 * hunt.confidence:.0f} %"
+    await asyncio.to_thread(publish, fork.git, apart)
     return hunt.model_copy(
         update={
             "bundle": sha,
-            "shas": (commit.parents[0], *(one for one, _ in built)),
-            "names": tuple(upstream for _, upstream in built),
+            "shas": (apart.line.base, *apart.line.commits),
+            "names": apart.upstream,
+            "left": apart.left,
+            "dead": (),
             "standing": Standing.RUNNING,
             "weights": None,
             "never": (),
             "culprits": (),
             "confidence": 0.0,
             "queued": 0,
-            "outer": f"On trunk it came with {short(sha)} ({confidence} confidence), which takes in "
-            f"{plural(len(carries), 'upstream commit')}: `/rollback` on its pull request takes all of them back.",
+            "outer": f"On trunk it came with {short(sha)} ({100 * hunt.confidence:.0f} % confidence), which takes in "
+            f"{plural(apart.count, 'upstream commit')}: `/rollback` on its pull request takes all of them back.",
         }
     )
 
 
-def _apply(fork: Fork, batch: Batch, parent: str, committer: Committer) -> list[tuple[str, str]]:
-    git: Git = fork.git
-    built = build(
-        git,
-        batch=batch,
-        base=parent,
-        upstream_tip=UPSTREAM,
-        config=fork.config,
-        committer=committer,
-        keep_deleted=deleted_by_fork(git, upstream=UPSTREAM, base=FORK),
-    )
-    made = git.commits(built.head, [parent])
-    for one in made:
-        git.set_ref(f"refs/graft/source/{one.sha}", one.sha)
-    return [(one.sha, parse(one.message).picks[-1]) for one in made if parse(one.message).picks]
+async def _single(fork: Fork, hunt: Hunt) -> Hunt:
+    """A culprit on trunk that is one upstream commit, as bundles leave them that landed by rebase: it is named too."""
+    commit = await asyncio.to_thread(fork.git.commit, hunt.culprits[0])
+    picks = parse(commit.message).picks
+    return hunt.model_copy(update={"takes": picks, "landed": commit.sha}) if len(picks) == 1 else hunt
 
 
 def _with(row: Breakage, hunt: Hunt, *, keep: bool = False) -> Breakage:

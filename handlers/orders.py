@@ -27,7 +27,7 @@ from handlers.granting import signoff, unsign, waive
 from handlers.handing import report
 from handlers.plans import plan_now, stored_plan
 from handlers.results import suite_states
-from handlers.rollback import open_rollback
+from handlers.rollback import open_rollback, roll_back_one
 from handlers.seeking import bisect
 from handlers.validate import BEFORE, Target, start_level, target_of
 
@@ -239,13 +239,15 @@ async def split(asked: Asked) -> Said:
 
 
 async def rollback(asked: Asked) -> Said:
-    """`/rollback`: the pull request that takes a landed batch back."""
-    fork, pull = asked.fork, asked.pull
-    assert pull is not None
-    if not pull.landed:
-        return asked.refused("It has not landed: there is nothing to take back.")
+    """`/rollback`: the pull request that takes a landed batch back, or one upstream commit of it, or a culprit."""
+    args, fork, pull = asked.command.args, asked.fork, asked.pull
+    assert isinstance(args, v.Rollback)
     if (why_not := await _held_back(fork)) is not None:
         return asked.refused(why_not)
+    if pull is None or args.commit is not None:
+        return await roll_back_one(asked, args.commit)
+    if not pull.landed:
+        return asked.refused("It has not landed: there is nothing to take back.")
     opened = await open_rollback(fork, pull, asked.author)
     if isinstance(opened, str):
         return asked.refused(opened)

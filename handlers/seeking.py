@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from bot.context import Breakage
 from bot.core.command import values as v
 from bot.core.manifest import covers
@@ -11,14 +13,18 @@ from bot.core.triage import State
 from bot.core.triage.searching import Hunt
 from handlers.asked import Asked
 from handlers.bisecting import ask, why_not
+from handlers.measuring import bisect_metric
 
+_METRIC = re.compile(r"[A-Za-z0-9][\w.-]*#[^#\s]+")  # suite#metric, as in a waiver
 _ALIVE = [state.value for state in State if state.alive]
 
 
 async def bisect(asked: Asked) -> Said:
-    """`/bisect`: on a breakage's own issue, or of a suite or test that fails on trunk."""
+    """`/bisect`: on a breakage's own issue, or of a suite, test or metric that is bad on trunk."""
     args, fork = asked.command.args, asked.fork
     assert isinstance(args, v.Bisect)
+    if args.target is not None and _METRIC.fullmatch(args.target):
+        return await bisect_metric(asked, args.target, stop=args.stop)
     rows = [row for row in await fork.ctx.store.breakages(fork.name, _ALIVE) if row.data.get("signature")]
     here = [row for row in rows if row.number == asked.number]
     meant = here or [row for row in rows if args.target is not None and _is_of(row, args.target)]

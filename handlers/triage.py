@@ -15,6 +15,7 @@ from bot.core.types import Level, Mode, Outcome
 from handlers.bisecting import advance, answer_asks, built_shas, start, wanted
 from handlers.breakages import Desk, remembered_of, write
 from handlers.fork import Fork, open_fork
+from handlers.measuring import go_on
 from handlers.results import suite_states, write_check
 from handlers.trunk import read_trunk
 
@@ -40,7 +41,10 @@ async def triage(ctx: Context, job: Job) -> None:
     if sha and sha not in trunk.at:
         await fork.fetch_fork()
         trunk = await read_trunk(fork, runs)
-    more = await fork.halted() is None and await _breakages(fork, trunk, runs, rows)
+    more = False
+    if await fork.halted() is None:
+        more = await _breakages(fork, trunk, runs, rows)
+        await go_on(fork)
     await _note_green(fork, trunk, runs)
     await _note_spoilt(fork, trunk, runs)
     await fork.enqueue("dashboard", "repository")

@@ -41,9 +41,6 @@ def command(
         typer.Option("--metric", help="Search a metric's step: a pattern whose group is the value in the output."),
     ] = None,
     step: Annotated[float, typer.Option("--step", help="The least step of the metric that counts, in percent.")] = 0.0,
-    paired: Annotated[
-        bool, typer.Option("--paired/--unpaired", help="Divide each value by one of the good end, run beside it.")
-    ] = True,
     flake_rate: Annotated[
         float | None, typer.Option("--flake-rate", help="How often a run lies, 0 to 0.5, where that is known.")
     ] = None,
@@ -71,7 +68,8 @@ def command(
 
     CMD ends with 0 where the commit is good and with 1 to 124 where it is bad; 125 skips. What can't mean bad never
     does: 126, 127, signals from outside (the run is tried again), a time limit, pytest's statuses beyond 0 and 1. A
-    crash of its own (SIGSEGV, SIGABRT …) is bad. Both ends are verified, flake rates are learnt as it goes.
+    crash of its own (SIGSEGV, SIGABRT …) is bad. Both ends are verified, flake rates are learnt as it goes. Of a metric
+    each value is divided by one of the good end, run right before it.
     """
     from bot.cli.probing import ProbeError, Prober, Rules
     from bot.cli.searching import LocalSearch
@@ -103,9 +101,7 @@ def command(
         with tempfile.TemporaryDirectory(prefix="graft-bisect-") as temporary:
             folder = (work or Path(temporary)).resolve()
             prober = Prober(span.folder, folder, rules, output=_show if verbose else lambda _: None)
-            local = LocalSearch(
-                search, span.shas, prober, lambda one: _progress(one, local), minutes, paired, step / 100
-            )
+            local = LocalSearch(search, span.shas, prober, lambda one: _progress(one, local), minutes, step / 100)
             answer = asyncio.run(local.metric() if metric is not None else local.passfail())
     except (ValueError, ProbeError) as error:
         typer.echo(str(error), err=True)

@@ -7,15 +7,26 @@ import math
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from statistics import fmean, median, stdev
 from typing import Protocol
 
 from bot.cli.probing import Trial
-from bot.core.bisect import Ask, Inconclusive, Missing, Next, Run, Search, Seen, Step, next_metric_step, next_step
+from bot.core.bisect import (
+    Ask,
+    Inconclusive,
+    Missing,
+    Next,
+    Pair,
+    Run,
+    Search,
+    Seen,
+    Step,
+    next_paired_step,
+    next_step,
+    step_of,
+)
+from bot.core.bisect.paired import ENDS
 
 _TRIES = 3  # of a run that the machine ended
-_ENDS = 5  # runs at each end from which a metric's step and noise are told
-_FEW = 1.2  # noise told by few runs is told too small
 
 
 class Probes(Protocol):
@@ -44,10 +55,10 @@ class LocalSearch:
     probes: Probes
     tell: Callable[[Tried], None]
     minutes: float = math.inf
-    paired: bool = True
     least_step: float = 0.0
     tried: list[Tried] = field(default_factory=list)
     step: Step | None = None
+    _pairs: list[Pair] = field(default_factory=list)
     _began: float = field(default_factory=time.monotonic)
 
     async def passfail(self) -> Next:
@@ -59,29 +70,18 @@ class LocalSearch:
         return asked
 
     async def metric(self) -> Next:
-        """The same of a metric: step and noise are told by runs of both ends in turn, each paired with the good end."""
-        good: list[Run] = []
-        bad: list[Run] = []
-        for _ in range(_ENDS):
-            for position, runs in ((0, good), (self.search.n, bad)):
-                run = await self._measure(position)
-                if run.seen is not Seen.VALUE:
-                    missing = Missing.BAD_END_BUILDS if position else Missing.GOOD_END_BUILDS
-                    return Inconclusive(missing)
-                runs.append(run)
-        self.step = step_of(good, bad)
-        if abs(self.step.claimed) < self.least_step:
-            return Inconclusive(Missing.SIGNAL)
-        ends = len(self.tried)
-        while True:
-            runs = [one.run for one in self.tried[ends:]]
-            asked = next_metric_step(search=self.search, step=self.step, runs=runs)
-            if not isinstance(asked, Ask):
-                return asked
+        """The same of a metric: each value is divided by one of the good end, measured right before it."""
+        while isinstance(asked := self._next_pair(), Ask):
             if self._late():
                 return Inconclusive(Missing.TIME)
             for position in asked.positions:
                 await self._measure(position)
+        if len(self._pairs) >= ENDS and all(pair.run.seen is Seen.VALUE for pair in self._pairs[:ENDS]):
+            self.step = step_of(self._pairs[:ENDS])
+        return asked
+
+    def _next_pair(self) -> Next:
+        return next_paired_step(search=self.search, pairs=self._pairs, least=self.least_step)
 
     def _runs(self) -> list[Run]:
         return [one.run for one in self.tried]
@@ -101,25 +101,17 @@ class LocalSearch:
         trial = await self._once(position)
         self._keep(position, trial, Run(position, trial.seen or Seen.SKIP))
 
-    async def _measure(self, position: int) -> Run:
-        """A value; paired, it is divided by that of the good end, measured right before it on the same machine."""
-        base = await self._once(0) if self.paired else None
+    async def _measure(self, position: int) -> None:
+        """A pair; at the good end itself it is one run, held against the one before."""
+        last = self._pairs[-1] if self._pairs else None
+        before = last.value if last is not None and last.position == 0 else last.base if last is not None else None
+        base = None if position == 0 else await self._once(0)
         trial = await self._once(position)
-        if trial.seen is not Seen.VALUE or (base is not None and base.seen is not Seen.VALUE):
-            return self._keep(position, trial, Run(position, Seen.SKIP))
-        value = trial.value / base.value if base is not None else trial.value
-        return self._keep(position, trial, Run(position, Seen.VALUE, value))
+        pair = Pair(position, before if base is None else base.value or None, trial.value or None)
+        self._pairs.append(pair)
+        shown = trial if base is None or base.value else base  # what went wrong is told of the one it went wrong with
+        self._keep(0 if shown is base else position, shown, pair.run)
 
-    def _keep(self, position: int, trial: Trial, run: Run) -> Run:
+    def _keep(self, position: int, trial: Trial, run: Run) -> None:
         self.tried.append(Tried(position, trial, run))
         self.tell(self.tried[-1])
-        return run
-
-
-def step_of(good: Sequence[Run], bad: Sequence[Run]) -> Step:
-    """The step between both ends (medians) and the noise of single runs (pooled, of logarithms)."""
-    logs = [[math.log(run.value) for run in runs] for runs in (good, bad)]
-    claimed = math.exp(median(logs[1]) - median(logs[0])) - 1
-    noise = math.sqrt(fmean(stdev(values) ** 2 for values in logs)) * _FEW
-    # far below the step, noise that is told by few runs says more of luck than of the machine
-    return Step(claimed=claimed, noise=max(noise, abs(claimed) / 8, 1e-6), good=good, bad=bad)

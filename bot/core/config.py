@@ -283,6 +283,7 @@ class Triage(Model):
     bisect: Literal["auto", "manual"] = "auto"
     runs_per_search: int = Field(default=40, ge=2)
     searches_per_day: int = Field(default=6, ge=0)
+    runner_time_per_search: Duration = timedelta(hours=24)
     other_ci: tuple[OtherCi, ...] = ()
 
 

@@ -15,6 +15,7 @@ from bot.core.bisect import (
     Missing,
     Next,
     NoCulprit,
+    Pair,
     Rates,
     Run,
     Search,
@@ -23,6 +24,7 @@ from bot.core.bisect import (
     differing,
     expand,
     next_metric_step,
+    next_paired_step,
     next_step,
     seen_by_exit,
 )
@@ -284,3 +286,49 @@ def test_a_metric_without_runs_at_its_ends_asks_for_them() -> None:
     assert isinstance(asked, Ask)
     assert set(asked.positions) == {0, 9}
     assert asked.host in {"a", "b"}
+
+
+def paired(search: Search, culprit: int, *, size: float, seed: int, least: float = 0.0) -> tuple[Next, list[Pair]]:
+    """On machines of which each is another one, up to 30 % apart, and which get slower all the while."""
+    rng = random.Random(seed)
+    pairs: list[Pair] = []
+    while isinstance(asked := next_paired_step(search=search, pairs=pairs, least=least), Ask):
+        for position in asked.positions:
+            machine = rng.uniform(1, 1.3) * (1 + 0.005 * len(pairs))
+            values = [machine * math.exp(rng.gauss(0, 0.007)) for _ in range(2)]
+            values[1] *= 1 + size * (0 < culprit <= position)
+            pairs.append(Pair(position, values[0], values[1]))
+    return asked, pairs
+
+
+@pytest.mark.parametrize("size", [0.06, -0.05])
+def test_paired_values_find_a_step_on_machines_that_differ_and_drift(size: float) -> None:
+    right = total = 0
+    for seed in range(8):
+        culprit = random.Random(seed).randint(1, 40)
+        answer, pairs = paired(Search(n=40), culprit, size=size, seed=seed)
+        right += isinstance(answer, Culprit) and answer.positions == (culprit,)
+        assert not isinstance(answer, Culprit) or answer.confidence >= 0.99
+        total += len(pairs)
+    assert total / 8 <= 20
+    assert right >= 7
+
+
+def test_a_step_within_its_budget_is_none() -> None:
+    answer, pairs = paired(Search(n=9), 4, size=0.02, seed=1, least=0.05)
+    assert answer == Inconclusive(Missing.SIGNAL)
+    assert len(pairs) == 5
+
+
+@pytest.mark.parametrize(
+    ("pairs", "missing"),
+    [
+        ([Pair(9, None, 1.0)], Missing.GOOD_END_BUILDS),
+        ([Pair(9, 1.0, None)], Missing.BAD_END_BUILDS),
+        ([Pair(9, 1.0, 2.0 + at / 100) for at in range(5)] + [Pair(3, None, 2.0)] * 15, Missing.RUNS),
+    ],
+)
+def test_ends_that_can_not_be_measured(pairs: list[Pair], missing: Missing) -> None:
+    answer = next_paired_step(search=Search(n=9, max_runs=20), pairs=pairs)
+    assert isinstance(answer, Inconclusive)
+    assert answer.missing is missing

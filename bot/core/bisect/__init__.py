@@ -1,7 +1,7 @@
 """Who did it: a search over a range of commits that asks for runs and answers, or says what is missing.
 
-Pure: `next_step` (pass/fail) and `next_metric_step` are functions of all runs so far, so a search can be stored,
-stopped, replayed and gone on with.
+Pure: `next_step` (pass/fail), `next_metric_step` and `next_paired_step` are functions of all runs so far, so a search
+can be stored, stopped, replayed and gone on with.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 from bot.core.bisect.exits import seen_by_exit
 from bot.core.bisect.line import Line, differing, expand
 from bot.core.bisect.metric import next_metric_step
+from bot.core.bisect.paired import Pair, next_paired_step, step_of
 from bot.core.bisect.passfail import next_step
 from bot.core.bisect.values import (
     Ask,
@@ -32,6 +33,7 @@ __all__ = [
     "Missing",
     "Next",
     "NoCulprit",
+    "Pair",
     "Rates",
     "Run",
     "Search",
@@ -40,6 +42,8 @@ __all__ = [
     "differing",
     "expand",
     "next_metric_step",
+    "next_paired_step",
     "next_step",
     "seen_by_exit",
+    "step_of",
 ]

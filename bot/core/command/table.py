@@ -225,6 +225,11 @@ def _explain(words: Words) -> v.Explain:
     return v.Explain(_one_commit(words) if _plain(words) else None)
 
 
+def _rollback(words: Words) -> v.Rollback:
+    _only(words)
+    return v.Rollback(_one_commit(words) if _plain(words) else None)
+
+
 def _split(words: Words) -> v.Split:
     _only(words)
     return v.Split(tuple(dict.fromkeys(_commit(word) for word in _plain(words))))
@@ -303,11 +308,12 @@ TABLE: tuple[Spec, ...] = (
          _bare(v.Rebase())),
     Spec("split", "/split [<commit> …]", Role.WRITE, _PULL,
          "Take these upstream commits out of the batch; without any, halve it.", "/split 1a2b3c4", _split),
-    Spec("rollback", "/rollback", Role.MAINTAIN, _PULL, "Open the revert of this batch and set the ledger back.",
-         "/rollback", _bare(v.Rollback())),
+    Spec("rollback", "/rollback [<commit>]", Role.MAINTAIN, frozenset({Where.PULL, Where.ISSUE}),
+         "Open the revert of this batch, or of one upstream commit of it; on a breakage, of its culprit.",
+         "/rollback 1a2b3c4", _rollback),
     Spec("explain", "/explain [<commit>]", Role.ANYONE, _ALL,
          "Say why an upstream commit, or this batch, stands where it stands.", "/explain 1a2b3c4", _explain),
-    Spec("bisect", "/bisect <suite | test>, or /bisect stop", Role.WRITE, _ALL,
+    Spec("bisect", "/bisect <suite | test | suite#metric>, or /bisect stop", Role.WRITE, _ALL,
          "Find the commit that broke it; `stop` ends the search.", "/bisect gemm-sweep", _bisect),
     Spec("ok-to-test", "/ok-to-test", Role.WRITE, _PULL,
          "Let a stranger's pull request, at this head commit, run on the runners.", "/ok-to-test", _bare(v.OkToTest())),

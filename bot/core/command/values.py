@@ -109,7 +109,9 @@ class Rebase:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """Open the revert of this batch."""
+    """Open the revert of this batch, or of one upstream commit of it; on a breakage, of the one that is its culprit."""
+
+    commit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

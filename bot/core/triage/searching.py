@@ -25,7 +25,9 @@ class Hunt(BaseModel):
     """One search: `shas` from the last good (place 0) to the known bad; `probes` the tests that show the cause.
 
     `before` are runs that were there already: only what the search asked for itself counts, on one class of runners.
-    `bundle` is the commit that is searched inside, `names` then the upstream commit of each place.
+    `bundle` is the commit that is searched inside, `names` then the upstream commit of each place ("" where the bundle
+    itself stands), `left` those that did not apply by themselves, `dead` the places that could not be tried. `takes`
+    are the upstream commits that the answer names, `landed` the commit of trunk that they came with.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -48,6 +50,10 @@ class Hunt(BaseModel):
     culprits: tuple[str, ...] = ()
     bundle: str | None = None
     names: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+    dead: tuple[int, ...] = ()
+    takes: tuple[str, ...] = ()
+    landed: str = ""
     outer: str = ""
 
     @classmethod
@@ -87,9 +93,11 @@ class Hunt(BaseModel):
         """The search after its answer."""
         if isinstance(step, Culprit):
             shas = tuple(self.shas[position] for position in step.positions)
-            return self.model_copy(
-                update={"standing": Standing.CULPRIT, "culprits": shas, "confidence": step.confidence}
-            )
+            update: dict[str, Any] = {"standing": Standing.CULPRIT, "culprits": shas, "confidence": step.confidence}
+            if self.bundle:
+                takes = tuple(name for position in step.positions if (name := self.names[position - 1]))
+                update |= {"takes": takes, "landed": self.bundle}
+            return self.model_copy(update=update)
         said = "nothing between the two ends did it: the bad end is as good as the good one"
         confidence = 0.0
         best: tuple[int, ...] = ()
