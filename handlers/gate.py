@@ -18,8 +18,7 @@ from handlers.auditing import record
 from handlers.facts import gate_facts
 from handlers.failing import suite_results
 from handlers.fork import CONFIG_PATH, BrokenConfig, Fork, open_fork
-from handlers.regating import NOTE as SEEN
-from handlers.regating import concerned, facts_seen, seen_now
+from handlers.regating import concerned, measured, note_of, seen_by, seen_now
 from handlers.requesting import request_sign_offs
 from handlers.validate import GROUP, Target, cancel_runs, start_level, stranger, unfinished
 from handlers.waivers import ask_in_pull
@@ -46,13 +45,14 @@ async def gate(ctx: Context, job: Job) -> None:
         pull = await fork.github.pull(number)
         if pull.state != "open" or pull.base.ref != fork.config.fork.branch:
             return
+        trunk = await measured(fork)
         facts = await gate_facts(fork, pull)
         if (await fork.github.pull(number)).head.sha != pull.head.sha:
             continue  # what was read belongs to two commits
         result = decide(config=fork.config, facts=facts, now=fork.now)
         await _note_decision(fork, number, result)
-        await _note_facts(fork, number, facts)
         await write_gate(fork.github, pull.head.sha, gate_check(result))
+        await fork.put_note(note_of(number), seen_by(fork.config, facts, trunk))
         await ask_in_pull(fork, number, _used(facts), facts.people)
         await request_sign_offs(fork, number, facts, result)
         return
@@ -78,12 +78,6 @@ async def _note_decision(fork: Fork, number: int, result: GateResult) -> None:
         await record(tx, scope=fork.scope, kind=AuditKind.GATE, body=body, at=fork.now)
 
 
-async def _note_facts(fork: Fork, number: int, facts: GateFacts) -> None:
-    key, seen = f"gate-facts:{number}", facts_seen(fork.config, facts)
-    if await fork.note(key) != seen:
-        await fork.put_note(key, seen)
-
-
 async def gate_all(ctx: Context, job: Job) -> None:
     """Job `gate_all`: something changed that may concern every open pull request, and every group in the merge queue.
 
@@ -92,18 +86,16 @@ async def gate_all(ctx: Context, job: Job) -> None:
     """
     try:
         fork = await open_fork(ctx, job.scope)
-        now = await seen_now(fork)
         pulls = await fork.github.pulls(state="open", base=fork.config.fork.branch)
-        before = None if job.payload.get("event") == "membership" else await fork.note(SEEN)
-        known = {pull.number: await fork.note(f"gate-facts:{pull.number}") for pull in pulls if before}
-        numbers = concerned(before=before, now=now, pulls=pulls, known=known)
+        everyone = job.payload.get("event") == "membership"
+        known = {pull.number: await fork.note(note_of(pull.number)) for pull in pulls if not everyone}
+        numbers = concerned(now=await seen_now(fork), pulls=pulls, known=known)
     except BrokenConfig:
         # which branch it is can't be read: all of them are shut
-        github, now = ctx.github.repository(job.scope.installation, job.scope.repository), {}
+        github = ctx.github.repository(job.scope.installation, job.scope.repository)
         numbers = [pull.number for pull in await github.pulls(state="open", base=None)]
     for number in numbers:
         await _ask(ctx, job, "gate", f"#{number}", {"number": number})
-    await ctx.store.put_note(job.installation, job.repository, SEEN, now, ctx.now())
     for sha, group in (await ctx.store.note(job.installation, job.repository, GROUPS) or {}).items():
         await _ask(ctx, job, "gate_group", sha, {"sha": sha, "ref": group["ref"]})
 
@@ -195,6 +187,7 @@ async def _refuse(ctx: Context, job: Job, number: int, broken: BrokenConfig) -> 
     if pull.state != "open":
         return
     facts = _unread(number, pull.user.login, pull.head.sha, broken)
+    await ctx.store.put_note(job.installation, job.repository, note_of(number), None, ctx.now())
     await write_gate(github, pull.head.sha, gate_check(decide(config=None, facts=facts, now=ctx.now())))
 
 

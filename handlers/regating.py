@@ -1,80 +1,94 @@
 """Which gates must be looked at again after something changed that may concern them all, told without asking for each.
 
-What every decision looks at beside its own pull request is kept as it was at the last look: the fork's two files, the
-halt, trunk's breakages by area, and its last good measurements. Where none of that changed no gate can say otherwise;
-where only trunk did, those can that touch a broken or mended area, or hold numbers against trunk's. The sweep looks at
-all of them in any case.
+With each decision is kept what it saw beside its own pull request: the fork's two files, the halt, trunk's breakages by
+area, and trunk's last good measurements that its numbers were held against. Where all of that is the same now, the gate
+can't say otherwise. The sweep looks at all of them in any case.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from bot.context import Pull, Run
+from bot.context import Pull
 from bot.core.config import Config
-from bot.core.gate import GateFacts
+from bot.core.gate import GateFacts, OpenBreakage
 from bot.core.gate.required import touched_areas
 from bot.core.measured import needs_baseline
 from bot.core.types import Level, Outcome
+from bot.core.waivers import JudgedWaiver
 from handlers.facts import open_breakages
 from handlers.failing import TRUNK_RUNS
-from handlers.fork import CONFIG_PATH, Fork
-from handlers.waivers import WAIVERS_PATH
+from handlers.fork import Fork
+from handlers.waivers import file_waivers
 
-NOTE = "gates"
-Seen = dict[str, Any]
+Seen = Mapping[str, Any]
+Measured = Mapping[str, Sequence[str]]
+
+
+def note_of(number: int) -> str:
+    """Under which key it is kept what the last decision of a pull request saw."""
+    return f"gate-facts:{number}"
 
 
 async def seen_now(fork: Fork) -> Seen:
-    """What every gate looks at, small enough to be kept."""
-    files = [await fork.github.file(path, None) for path in (CONFIG_PATH, WAIVERS_PATH)]
-    broken = [b for b in await open_breakages(fork) if b.area in fork.config.gate.trunk_red_blocks]
-    runs = await fork.ctx.store.trunk_runs(fork.name)
+    """What every gate looks at, as it is now."""
     return {
-        "files": [hashlib.sha256(raw).hexdigest() if raw is not None else None for raw in files],
-        "halted": await fork.halted(),
-        "broken": sorted([b.area, b.key, b.issue] for b in broken),
-        "measured": {name: ids for name in _compared(fork.config) if (ids := _good(runs, name))},
+        "files": _files(fork.config, await file_waivers(fork)),
+        "halted": await fork.halted() or "",
+        "broken": _broken(fork.config, await open_breakages(fork)),
+        "measured": await measured(fork),
     }
 
 
-def concerned(*, before: Seen | None, now: Seen, pulls: Sequence[Pull], known: dict[int, Seen]) -> list[int]:
-    """The numbers of those of the `pulls` whose gate may say something else; `known` is what `facts_seen` kept."""
-    if before == now:
-        return []
-    if before is None or any(before.get(key) != now[key] for key in ("files", "halted")):
-        return [pull.number for pull in pulls]
-    areas = {
-        row[0] for row in [*before["broken"], *now["broken"]] if row not in before["broken"] or row not in now["broken"]
-    }
-    names = {*before["measured"], *now["measured"]}
-    suites = {name for name in names if before["measured"].get(name) != now["measured"].get(name)}
-    found = []
-    for pull in pulls:
-        mine = known.get(pull.number) or {}
-        unknown = mine.get("head") != pull.head.sha or mine.get("touched") is None
-        if unknown or areas & set(mine["touched"]) or suites & set(mine["compared"]):
-            found.append(pull.number)
-    return found
-
-
-def facts_seen(config: Config, facts: GateFacts) -> Seen:
-    """What of a pull request its gate's decision took from trunk: areas (None: not known), and suites with numbers."""
+def seen_by(config: Config, facts: GateFacts, trunk: Measured) -> Seen:
+    """What a decision saw; `trunk` as `measured` gave it before the facts were read. `touched` None: not known."""
     known = facts.pull.files is not None and facts.pull.symbols is not None
     ran = {f"{result.level.value}/{result.suite}" for result in facts.results}
     if facts.sign_offs:
         ran |= {f"l3/{suite.suite}" for suite in config.validation.l3}
     return {
         "head": facts.pull.head,
+        "files": _files(config, facts.file_waivers),
+        "halted": facts.halted_by,
+        "broken": _broken(config, facts.breakages or ()),
         "touched": list(touched_areas(facts.pull, config)) if known else None,
-        "compared": sorted(ran & set(_compared(config))),
+        "measured": {name: list(trunk.get(name, ())) for name in sorted(ran & set(_compared(config)))},
     }
 
 
+def concerned(*, now: Seen, pulls: Sequence[Pull], known: Mapping[int, Seen | None]) -> list[int]:
+    """The numbers of those of the `pulls` whose gate may say something else; `known` is what their last one saw."""
+    return [pull.number for pull in pulls if _may_differ(now, pull, known.get(pull.number))]
+
+
+def _may_differ(now: Seen, pull: Pull, mine: Seen | None) -> bool:
+    if not mine or mine["head"] != pull.head.sha or mine["touched"] is None:
+        return True
+    if (mine["files"], mine["halted"]) != (now["files"], now["halted"]):
+        return True
+    before, after = [list(row) for row in mine["broken"]], [list(row) for row in now["broken"]]
+    areas = {row[0] for row in (*before, *after) if row not in before or row not in after}
+    moved = any(list(runs) != list(now["measured"].get(name, ())) for name, runs in mine["measured"].items())
+    return moved or bool(areas & set(mine["touched"]))
+
+
+async def measured(fork: Fork) -> Measured:
+    """The newest good runs of trunk of each suite whose numbers are held against them."""
+    names = _compared(fork.config)
+    if not names:
+        return {}
+    runs = await fork.ctx.store.trunk_runs(fork.name)
+    good: dict[str, list[str]] = {name: [] for name in names}
+    for run in runs:
+        mine = good.get(f"{run.level}/{run.suite}")
+        if mine is not None and run.outcome == Outcome.PASSED and len(mine) < TRUNK_RUNS:
+            mine.append(run.id)
+    return good
+
+
 def _compared(config: Config) -> list[str]:
-    """The suites whose numbers are held against trunk's."""
     return [
         f"{level.value}/{suite.suite}"
         for level in Level
@@ -83,7 +97,11 @@ def _compared(config: Config) -> list[str]:
     ]
 
 
-def _good(runs: Sequence[Run], name: str) -> list[str]:
-    level, _, suite = name.partition("/")
-    good = [run.id for run in runs if (run.level, run.suite, run.outcome) == (level, suite, Outcome.PASSED.value)]
-    return good[:TRUNK_RUNS]
+def _files(config: Config, waivers: Iterable[JudgedWaiver] | None) -> str:
+    filed = None if waivers is None else [repr(judged) for judged in waivers]
+    return hashlib.sha256(f"{config.model_dump_json()}\n{filed}".encode()).hexdigest()
+
+
+def _broken(config: Config, breakages: Iterable[OpenBreakage]) -> list[list[Any]]:
+    held = {(b.area or "", b.key, b.issue or 0) for b in breakages if b.area in config.gate.trunk_red_blocks}
+    return [list(row) for row in sorted(held)]

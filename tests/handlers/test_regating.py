@@ -13,7 +13,7 @@ from bot.core.types import Level
 from handlers.fork import open_fork
 from handlers.regating import concerned
 from handlers.validate import Target, start_level
-from tests.handlers.runs import Gated, gated
+from tests.handlers.runs import CONFIG, Gated, gated
 
 PATH = re.compile(r"/pulls/(\d+)/reviews")
 
@@ -27,40 +27,35 @@ def looked_at(fork: Gated) -> tuple[set[int], int]:
     return found, count
 
 
-SEEN: dict[str, Any] = {
-    "files": ["a", None], "halted": None, "broken": [["docs", "k1", 5]], "measured": {"l2/speed": ["r1"]},
+NOW: dict[str, Any] = {
+    "files": "a", "halted": "", "broken": [["docs", "k1", 5]], "measured": {"l2/speed": ["r1"], "l3/model": []},
 }  # fmt: skip
-KNOWN: dict[str, Any] = {"head": "h", "touched": ["core"], "compared": ["l2/speed"]}
+MINE: dict[str, Any] = {**NOW, "head": "h", "touched": ["core"], "measured": {"l2/speed": ["r1"]}}
 
 
 @pytest.mark.parametrize(
-    ("before", "change", "known", "asked"),
+    ("change", "mine", "asked"),
     [
-        (SEEN, {}, KNOWN, False),
-        (SEEN, {}, None, False),
-        (None, {}, KNOWN, True),
-        ({}, {}, KNOWN, True),
-        (SEEN, {"files": ["b", None]}, KNOWN, True),
-        (SEEN, {"files": ["a", "w"]}, KNOWN, True),
-        (SEEN, {"halted": "#1"}, KNOWN, True),
-        (SEEN, {"broken": []}, KNOWN, False),
-        (SEEN, {"broken": []}, {**KNOWN, "touched": ["docs"]}, True),
-        (SEEN, {"broken": [["docs", "k1", 5], ["core", "k2", None]]}, KNOWN, True),
-        (SEEN, {"broken": [["docs", "k1", 6]]}, {**KNOWN, "touched": ["docs"]}, True),
-        (SEEN, {"measured": {"l2/speed": ["r2", "r1"]}}, KNOWN, True),
-        (SEEN, {"measured": {}}, KNOWN, True),
-        (SEEN, {"measured": {"l2/speed": ["r1"], "l3/model": ["r9"]}}, KNOWN, False),
+        ({}, MINE, False),
+        ({"files": "b"}, MINE, True),
+        ({"halted": "#1"}, MINE, True),
+        ({}, {**MINE, "halted": "#1"}, True),
+        ({"broken": []}, MINE, False),
+        ({"broken": []}, {**MINE, "touched": ["docs"]}, True),
+        ({"broken": [["core", "k2", 0], ["docs", "k1", 5]]}, MINE, True),
+        ({"broken": [["docs", "k1", 6]]}, {**MINE, "touched": ["docs"]}, True),
+        ({"measured": {"l2/speed": ["r2", "r1"]}}, MINE, True),
+        ({"measured": {}}, MINE, True),
+        ({"measured": {"l2/speed": ["r1"], "l3/model": ["r9"]}}, MINE, False),
         # what is not known of a pull request counts against skipping it
-        (SEEN, {"broken": []}, None, True),
-        (SEEN, {"broken": []}, {**KNOWN, "head": "older"}, True),
-        (SEEN, {"broken": []}, {**KNOWN, "touched": None}, True),
+        ({}, None, True),
+        ({}, {**MINE, "head": "older"}, True),
+        ({}, {**MINE, "touched": None}, True),
     ],
 )
-def test_who_is_concerned(
-    before: dict[str, Any] | None, change: dict[str, Any], known: dict[str, Any] | None, asked: bool
-) -> None:
+def test_who_is_concerned(change: dict[str, Any], mine: dict[str, Any] | None, asked: bool) -> None:
     pull = Pull(number=7, head=BranchRef(sha="h"))
-    found = concerned(before=before, now={**SEEN, **change}, pulls=[pull], known={7: known} if known else {})
+    found = concerned(now={**NOW, **change}, pulls=[pull], known={7: mine})
     assert found == ([7] if asked else [])
 
 
@@ -122,8 +117,13 @@ async def test_only_the_gates_that_may_say_something_else_are_asked(tmp_path: Pa
         await world.settle()
         assert looked_at(fork)[0] == set(numbers)
         await store.remove_note(world.installation, "acme/pkg", f"gate-facts:{beside}")
-        await fork.sets({".github/graft-waivers.yml": "waivers: []\n"})
+        await world.ask("gate_all")
+        await world.settle()
+        assert looked_at(fork)[0] == {beside}
+        await fork.sets({".github/graft.yml": CONFIG + "nonsense: 1\n"})
+        await fork.sets({".github/graft.yml": CONFIG})
         assert looked_at(fork)[0] == set(numbers)
+        assert fork.gate(beside).startswith("allow")
 
         # and the sweep looks at all of them, whatever was noted
         await fork.sweep()
