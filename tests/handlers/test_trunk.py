@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import MutableMapping, MutableSequence, MutableSet
+from importlib import import_module
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 import sqlalchemy as sa
 
+import handlers
 from bot.clients.store.schema import breakages, runs
 from handlers.fork import open_fork
 from handlers.trunk import read_trunk
@@ -46,3 +51,20 @@ async def test_one_bots_runs_are_not_taken_for_anothers_of_the_same_name(tmp_pat
         await fork.ends(None, "unit", passed=[OLD])
         assert {run.id for run in await store.trunk_runs(FORK)} == ids
         assert await failing(fork) == set()
+
+
+def test_no_handler_keeps_anything_of_its_own_between_jobs() -> None:
+    """What a process keeps for one bot, another in it would read: it is kept by store, or not at all."""
+    kept = []
+    for module in pkgutil.iter_modules(handlers.__path__, "handlers."):
+        for name, value in vars(import_module(module.name)).items():
+            mutable = isinstance(value, (MutableMapping, MutableSequence, MutableSet))
+            made_here = type(value).__module__ == module.name and not name.isupper()
+            if (
+                not name.startswith("__")
+                and not name.lstrip("_").isupper()
+                and (mutable or made_here)
+                and not isinstance(value, WeakKeyDictionary)
+            ):
+                kept.append(f"{module.name}.{name}")
+    assert kept == []
