@@ -83,9 +83,3 @@ def publish(git: Git, apart: Apart) -> None:
     """Let runners fetch what was made."""
     for sha in apart.line.commits:
         git.set_ref(f"refs/graft/source/{sha}", sha)
-
-
-def withdraw(git: Git, shas: tuple[str, ...]) -> None:
-    """The search is over: what was made for it needs no name any more."""
-    for sha in shas:
-        git.set_ref(f"refs/graft/source/{sha}", None)
