@@ -128,6 +128,7 @@ class Service:
         low = self.janitor.low()
         facts = {
             "health": f"{health.text}; {low}" if low else health.text,
+            "healthy": health.ok is not False and not low,
             "disk": self.janitor.facts(),
             "gpus": [gpu.model for gpu in health.gpus],
             "torch": version_of("torch"),

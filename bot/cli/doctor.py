@@ -82,6 +82,11 @@ async def _look(settings: Settings, retry: list[int], retry_all: bool, days: int
             ),
             waiting_labels={run.label: run.queued_at for run in reversed(queued)},
             seen_labels={label: one.seen_at for one in runners if one.seen_at for label in one.labels},
+            sick_runners={
+                one.name: str(one.facts.get("health") or "no word why")
+                for one in runners
+                if one.facts.get("healthy") is False and one.seen_at and now - one.seen_at < timedelta(hours=1)
+            },
             last_delivery=await store.last_delivery_at(),
             costs=suite_costs([run_fact(run) for run in await store.runs_since(now - timedelta(days=days))]),
         )

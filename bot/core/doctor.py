@@ -20,6 +20,7 @@ class FindingKind(StrEnum):
     INGEST = "ingest"
     UNANSWERED = "unanswered"
     NO_RUNNER = "no_runner"
+    SICK_RUNNER = "sick_runner"
     GPU_BUDGET = "gpu_budget"
 
 
@@ -158,6 +159,7 @@ class Facts:
     unanswered: tuple[str, ...] = ()
     waiting_labels: Mapping[str, datetime] | None = None
     seen_labels: Mapping[str, datetime] | None = None
+    sick_runners: Mapping[str, str] | None = None
     last_delivery: datetime | None = None
     costs: tuple[SuiteCost, ...] = ()
     gpu_budgets: tuple[BudgetFact, ...] = ()
@@ -221,6 +223,8 @@ def _runners(facts: Facts, now: datetime, late: timedelta) -> list[Finding]:
             heard = f"last heard of at {_time(last)}" if last else "none was ever heard of"
             text = f"runs wait since {_time(since)} for a runner with this label; {heard}"
             found.append(Finding(FindingKind.NO_RUNNER, label, text, f"start `graft runner` with the label {label}"))
+    for name, said in sorted((facts.sick_runners or {}).items()):
+        found.append(Finding(FindingKind.SICK_RUNNER, name, _first_line(said), "look at that machine"))
     return found
 
 

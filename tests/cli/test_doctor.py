@@ -11,7 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from bot.cli.doctor import command
-from bot.clients.store import Run, Store
+from bot.clients.store import Run, Runner, Store
 from tests.conftest import NOW
 
 
@@ -45,6 +45,25 @@ def test_a_parked_job_is_shown_and_runs_again(tmp_path: Path) -> None:
     assert said["facts"]["jobs"] == {"waiting": 1}
     status, _, error = doctor(tmp_path, "--retry", "999")
     assert (status, "999" in error) == (2, True)
+
+
+def test_a_runner_whose_probe_fails_is_shown(tmp_path: Path) -> None:
+    async def fill() -> None:
+        store = await Store.open(f"sqlite:///{tmp_path / 'graft.db'}")
+        now = datetime.now(UTC)
+        for name, healthy, seen in (
+            ("full", False, now),
+            ("well", True, now),
+            ("gone", False, now - timedelta(days=9)),
+        ):
+            facts = {"healthy": healthy, "health": f"{name}: 0.1 GiB free"}
+            await store.register_runner(Runner(name=name, token_hash=name, labels=("gpu",), facts=facts, seen_at=seen))
+        await store.close()
+
+    asyncio.run(fill())
+    status, said, _ = doctor(tmp_path)
+    sick = [(one["where"], one["text"]) for one in said["findings"] if one["kind"] == "sick_runner"]
+    assert (status, sick) == (1, [("full", "full: 0.1 GiB free")])
 
 
 def test_a_folder_that_can_not_be_used(tmp_path: Path) -> None:

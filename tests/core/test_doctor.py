@@ -35,6 +35,7 @@ INGEST = IngestFact("o/r", NOW - HOUR, None, None)
         (Facts(waiting_labels={"gpu": NOW - HOUR}, seen_labels={"gpu": NOW - MINUTE}), []),
         (Facts(waiting_labels={"gpu": NOW - HOUR}, seen_labels={"gpu": NOW - HOUR}), [FindingKind.NO_RUNNER]),
         (Facts(waiting_labels={"gpu": NOW - MINUTE}), []),
+        (Facts(sick_runners={"one": "the disk is nearly full"}), [FindingKind.SICK_RUNNER]),
     ],
 )
 def test_diagnose(facts: Facts, kinds: list[FindingKind]) -> None:

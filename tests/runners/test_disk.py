@@ -132,6 +132,7 @@ async def test_no_run_begins_without_room_and_the_bot_hears_why(tmp_path: Path, 
         (known,) = await bot.store.runners()
         assert "the disk is nearly full: " in known.facts["health"]
         assert known.facts["disk"]["low"] is True
+        assert known.facts["healthy"] is False
         run_id = await bot.offer(sha, SUITE)
         await asyncio.sleep(1)
         waiting = await bot.store.run(run_id)
