@@ -22,9 +22,9 @@ def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
     return {name: value for name, value in environment.items() if _NAME.search(name) or _VALUE.search(value)}
 
 
-def hide(arguments: list[str]) -> None:
-    """Take over what the first start handed on; or start once more, as `python -m bot.cli` with these arguments, if
-    there is something to hide. Does nothing where there is no /proc to read it from.
+def hide() -> None:
+    """Take over what the first start handed on; or start once more, with the very same arguments, if there is something
+    to hide. Does nothing where there is no /proc to read it from.
     """
     handed = os.environ.pop(_FILE, None)
     if handed is not None:
@@ -42,4 +42,4 @@ def hide(arguments: list[str]) -> None:
     left = {name: value for name, value in os.environ.items() if name not in secret}
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execve(sys.executable, [sys.executable, "-m", "bot.cli", *arguments], {**left, _FILE: str(number)})  # noqa: S606
+    os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**left, _FILE: str(number)})  # noqa: S606

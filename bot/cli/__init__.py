@@ -62,5 +62,5 @@ def main() -> None:
     if sys.argv[1:2] == ["runner"] and "--help" not in sys.argv:
         from runners.hidden import hide
 
-        hide(sys.argv[1:])  # before anything is read from the environment
+        hide()  # before anything is read from the environment
     build(sys.argv[1:])()

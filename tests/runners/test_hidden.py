@@ -35,13 +35,16 @@ with open(os.environ["GRAFT_RESULTS"], "w") as file:
 """
 
 
+@pytest.mark.parametrize(
+    "program", [["-m", "bot.cli"], [str(Path(sys.executable).with_name("graft"))]], ids=["module", "script"]
+)
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="there is no /proc")
-async def test_no_suite_reads_the_runner_s_credentials(tmp_path: Path, sqlite_store: Store) -> None:
+async def test_no_suite_reads_the_runner_s_credentials(tmp_path: Path, sqlite_store: Store, program: list[str]) -> None:
     async with world(tmp_path, sqlite_store) as bot:
         sha = commit(tmp_path / "fork", {"search.py": SEARCH})
         bot.publish(tmp_path / "fork")
         process = subprocess.Popen(  # noqa: ASYNC220 - it is ended, not waited for
-            [sys.executable, "-m", "bot.cli", "runner", "--bot", bot.url, "--name", "one",
+            [sys.executable, *program, "runner", "--bot", bot.url, "--name", "one",
              "--work", str(tmp_path / "work"), "--poll", "0.05"],
             env={
                 "PATH": os.environ["PATH"], "HOME": str(tmp_path), "GRAFT_RUNNER_TOKEN": TOKEN,
