@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from bot.context import GitError, Run, RunState
+from bot.context import Forbidden, GitError, NotFound, Run, RunState
 from bot.core.batches import key_of
 from bot.core.bisect import Ask
 from bot.core.config import Suite
@@ -96,7 +96,10 @@ async def go_on(fork: Fork) -> None:
             fresh = await _guarded(fork, hunt)
         if fresh != hunt:
             # told first: what is stored already is not told again
-            await fork.github.upsert_comment(fresh.told, marker(f"bisect-metric {key}"), text_of(fresh, key))
+            try:
+                await fork.github.upsert_comment(fresh.told, marker(f"bisect-metric {key}"), text_of(fresh, key))
+            except (NotFound, Forbidden) as error:  # the issue is gone or locked: trunk is looked after all the same
+                fork.ctx.log.warning("a search could not be told", number=fresh.told, error=str(error))
             await fork.put_note(name, fresh.model_dump(mode="json"))
     for name in stops:
         await store.remove_note(scope.installation, fork.name, name)
