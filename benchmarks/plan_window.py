@@ -226,9 +226,11 @@ def report(
     yield "window", len(window)
     yield "fork_moved_by_commits", since
     with tempfile.TemporaryDirectory() as folder:
-        cache = Path(folder) / "symbols.sqlite"
+        cache = options.cache or Path(folder) / "symbols.sqlite"
         seconds, phases = {}, {}
-        seconds["cold"], made = timed(lambda: plan(cache))
+        first, made = timed(lambda: plan(cache))
+        if options.cache is None:
+            seconds["cold"] = first
         for name in ("picks cold", "fork moved", "again"):
             if name != "again":
                 forget_picks(cache)
@@ -277,7 +279,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--marker", action="append", default=[], help="how older picks were recorded; may repeat")
     parser.add_argument("--quick", action="store_true", help="leave out cherry-pick and the proof by git")
     parser.add_argument("--growth", type=int, nargs="+", help="only measure how planning grows: 150 300 747 2000")
-    parser.add_argument("--cache", type=Path, help="with --growth: a file of the cache to go on with")
+    parser.add_argument("--cache", type=Path, help="a file of the cache to go on with: then nothing is measured cold")
     options = parser.parse_args()
     if not (options.repository / "objects").is_dir():
         print(f"{options.repository} is no bare repository", file=sys.stderr)

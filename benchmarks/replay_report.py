@@ -2,7 +2,8 @@
 
     python benchmarks/replay_report.py --repository joined.git --picks picks.json [--cache FILE]
 
-Weights are judged on picks that they have not seen: cut by time, each part once by all others, once by those before.
+Weights are judged on picks that they have not seen: cut by time, each part once by all others, once by those before;
+and cut by subsystem, each part by all others.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ import argparse
 import json
 import sys
 import time
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from bot.clients.git import Git
@@ -25,6 +27,8 @@ from handlers.replaying import Judged, Past, Question, decide, judge
 
 SHARES = (0.2, 0.3, 0.4, 0.5, 0.55, 0.6, 0.7, 0.8, 0.9, 0.92, 0.95, 1.0)
 FOLDS = 6
+EXTENT = ("files", "places")  # what only says how large a commit is
+WIDE = ("third_party", "python", "lib", "include", "test")
 
 
 def main() -> None:
@@ -39,7 +43,9 @@ def main() -> None:
     started = time.perf_counter()
     judged = replay(options)
     print(f"{len(judged)} picks in {time.perf_counter() - started:.1f} s")
-    report(judged)
+    with Git(options.repository) as git:
+        changes = git.changes_of(git.commits_of([j.decided.question.upstream for j in judged]))
+    report(judged, {sha: sorted(path for change in found for path in change.paths) for sha, found in changes.items()})
 
 
 def replay(options: argparse.Namespace) -> list[Judged]:
@@ -54,7 +60,7 @@ def replay(options: argparse.Namespace) -> list[Judged]:
         ]
 
 
-def report(judged: Sequence[Judged]) -> None:
+def report(judged: Sequence[Judged], paths: Mapping[str, Sequence[str]]) -> None:
     merged = [j for j in judged if j.identical is not None]
     unchanged = [bool(j.identical) for j in merged]
     samples = [Sample({s.name: s.size for s in j.decided.signals}, bool(j.identical)) for j in merged]
@@ -71,10 +77,23 @@ def report(judged: Sequence[Judged]) -> None:
         print(f"  {name:18} {WEIGHTS[name]:7.4f} {learned.weights[name]:7.4f}   on {seen:4} picks, {hand:3} changed")
     print("\nprecision at a share of the identical picks")
     _curve("as in use", [j.decided.chance for j in merged], unchanged)
-    for title, forward in (("each part by all others", False), ("each part by what came before", True)):
-        chances = held_out(samples, names, folds=FOLDS, forward=forward)
-        known = [(chance, same) for chance, same in zip(chances, unchanged, strict=True) if chance is not None]
-        _curve(title, [chance for chance, _ in known], [same for _, same in known])
+    areas = [subsystem(paths[j.decided.question.upstream]) for j in merged]
+    ways: tuple[tuple[str, bool, list[str] | None], ...] = (
+        ("each part by all others", False, None),
+        ("each part by what came before", True, None),
+        ("each subsystem by all others", False, areas),
+    )
+    for title, forward, groups in ways:
+        whole, near = (
+            held_out(samples, names, folds=FOLDS, forward=forward, groups=groups, ignoring=ignoring)
+            for ignoring in ((), EXTENT)
+        )
+        known = [
+            (chance, close, same)
+            for chance, close, same in zip(whole, near, unchanged, strict=True)
+            if chance is not None and close is not None
+        ]
+        _curve(title, [chance for chance, _, _ in known], [same for _, _, same in known])
         _lines(title, known)
     print(f"\nlines in use: safe below {SAFE_BELOW}, watch below {WATCH_BELOW}")
     for verdict in (Verdict.SAFE, Verdict.WATCH, Verdict.RISKY):
@@ -90,19 +109,27 @@ def _curve(title: str, chances: Sequence[float], unchanged: Sequence[bool]) -> N
     print(f"  {title:30} {'  '.join(cells)}")
 
 
-def _lines(title: str, known: Sequence[tuple[float, bool]]) -> None:
+def _lines(title: str, known: Sequence[tuple[float, float, bool]]) -> None:
     """What the lines in use, and the widest that keep the aims, come to on picks that were kept back."""
-    good = sum(same for _, same in known)
-    for name, below in (("safe", SAFE_BELOW), ("safe and watch", WATCH_BELOW)):
-        under = [same for chance, same in known if chance < below]
+    good = sum(same for _, _, same in known)
+    safe = [same for chance, _, same in known if chance < SAFE_BELOW]
+    both = [same for chance, near, same in known if chance < SAFE_BELOW or near < WATCH_BELOW]
+    for name, under in (("safe", safe), ("safe and watch", both)):
         print(
             f"    {title}: {name}: {share(sum(under), len(under))} identical at {share(sum(under), good)} of all those"
         )
-    points = curve([chance for chance, _ in known], [same for _, same in known])
-    for aim in (0.98, 0.95):
-        point = widest(points, aim)
+    for aim, place in ((0.98, 0), (0.95, 1)):
+        point = widest(curve([row[place] for row in known], [same for _, _, same in known]), aim)
         if point:
             print(f"    widest at {aim:.0%}: below {point.below:.4f}, {point.unchanged / good:.1%} of the identical")
+
+
+def subsystem(paths: Sequence[str]) -> str:
+    """The folder that most of a commit's files are in, two levels deep where the first says little."""
+    if not paths:
+        return ""
+    folders = Counter("/".join(path.split("/")[: 2 if path.split("/")[0] in WIDE else 1]) for path in paths)
+    return folders.most_common(1)[0][0]
 
 
 def _misses(missed: Sequence[Judged], verdict: Verdict) -> None:

@@ -10,6 +10,7 @@ from bot.core.batches import key_of
 from bot.core.config import RiskRule
 from bot.core.footprint import Footprint
 from bot.core.paths import matches, matches_name
+from bot.core.reverts import Link
 from bot.core.types import Chain, Level, PlannedCommit
 
 
@@ -85,6 +86,18 @@ def gather(groups: Groups, name: str, mates: Mapping[str, Tie], order: Mapping[s
         apart = groups.find(mate) != groups.find(name)
         if apart and (mates[mate] is Tie.FAMILY or groups.size(mate) + groups.size(name) <= LONGEST):
             groups.join([name, mate])
+
+
+def kin(links: Mapping[str, Link], order: Mapping[str, int]) -> dict[str, frozenset[str]]:
+    """Commits of the range that revert or reland one another, each with its kin."""
+    groups = Groups()
+    for sha, link in links.items():
+        kin = [name for name in (sha, *link.targets) if name in order]
+        if sha in order and len(kin) > 1:
+            for name in kin:
+                groups.add(name)
+            groups.join(kin)
+    return {name: frozenset(group) - {name} for group in groups.members() for name in group}
 
 
 @dataclass

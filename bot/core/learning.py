@@ -7,7 +7,7 @@ is the most likely set of weights, with a mild prior that keeps a signal seen se
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import expm1
@@ -92,20 +92,47 @@ def widest(points: Sequence[Point], precision: float) -> Point | None:
     return max((point for point in points if point.precision >= precision), key=lambda point: point.under, default=None)
 
 
-def held_out(samples: Sequence[Sample], names: Sequence[str], *, folds: int, forward: bool) -> list[float | None]:
+def held_out(
+    samples: Sequence[Sample],
+    names: Sequence[str],
+    *,
+    folds: int,
+    forward: bool,
+    groups: Sequence[str] | None = None,
+    ignoring: Collection[str] = (),
+) -> list[float | None]:
     """The chance of each sample by weights that have not seen it. Samples are in the order of time.
 
     They are cut into `folds` runs of days; each run is judged by all others, or with `forward` only by those before it
-    (None for the first run).
+    (None for the first run). With `groups`, the name of one for each sample, whole groups are kept back instead, put
+    together to `folds` parts of like size. Signals in `ignoring` have their weight, but no part in the chance.
     """
-    cuts = [len(samples) * fold // folds for fold in range(folds + 1)]
+    parts = _by_time(len(samples), folds) if groups is None else _by_group(groups, folds)
     chances: list[float | None] = [None] * len(samples)
-    for start, end in pairwise(cuts):
-        seen = samples[:start] if forward else [*samples[:start], *samples[end:]]
+    for part in filter(None, parts):
+        kept = set(part)
+        seen = [s for place, s in enumerate(samples) if place not in kept and not (forward and place > part[0])]
         if seen:
             learned = fit(seen, names)
-            chances[start:end] = [learned.chance(sample.sizes) for sample in samples[start:end]]
+            for place in part:
+                sizes = {name: size for name, size in samples[place].sizes.items() if name not in ignoring}
+                chances[place] = learned.chance(sizes)
     return chances
+
+
+def _by_time(count: int, folds: int) -> list[list[int]]:
+    cuts = [count * fold // folds for fold in range(folds + 1)]
+    return [list(range(start, end)) for start, end in pairwise(cuts)]
+
+
+def _by_group(groups: Sequence[str], folds: int) -> list[list[int]]:
+    members: dict[str, list[int]] = {}
+    for place, group in enumerate(groups):
+        members.setdefault(group, []).append(place)
+    parts: list[list[int]] = [[] for _ in range(folds)]
+    for places in sorted(members.values(), key=lambda places: (-len(places), places[0])):
+        min(parts, key=len).extend(places)
+    return parts
 
 
 def _best(index: int, weights: Sequence[float], rows: Sequence[Sequence[float]], kept: Sequence[bool]) -> float:

@@ -13,7 +13,7 @@ from enum import Enum
 
 from bot.core import risk
 from bot.core.bundles import cut
-from bot.core.chains import Groups, Tie, Unlanded, chain_of, gather, rules_met
+from bot.core.chains import Groups, Tie, Unlanded, chain_of, gather, kin, rules_met
 from bot.core.config import Config, Ingest, RiskRule
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint
@@ -80,7 +80,6 @@ def skipped_by_rule(paths: Collection[str], ingest: Ingest) -> bool:
 
 _OUT = 0.9
 _STRONG = 0.5
-_DOUBTS = 0.4
 _NEAR = 0.06
 """What is near those that stay out weighs this: shown, never summed up."""
 
@@ -138,7 +137,7 @@ class _Planner:
         self.bundled = Unlanded()
         self.landing: set[str] = set()
         self.known = _Either(around.divergence.words, self.landing)
-        self.families = _families(around.links, self.order)
+        self.families = kin(around.links, self.order)
         for sha in sorted(around.absent):
             self._stays(around.absent[sha])
 
@@ -394,33 +393,12 @@ def _folder(path: str) -> str:
 
 
 def _verdict(reasons: Sequence[Reason], trial: Trial) -> Verdict:
-    """What the reasons come to. Mere nearness to what stays out makes a commit worth watching, and never more.
-
-    A commit that is clean and leans on nothing that is missing, with no strong reason against it, is one to watch: many
-    small doubts alone make a chain of it only where they come to more than _DOUBTS.
-    """
+    """What the reasons come to. Mere nearness to what stays out makes a commit worth watching, and never more."""
     counted = [reason for reason in reasons if reason.weight != _NEAR]
     verdict = risk.verdict(counted, trial)
-    if verdict is Verdict.SAFE and len(counted) < len(reasons):
-        return Verdict.WATCH
-    strong = any(reason.weight >= _STRONG for reason in counted)
-    if verdict is Verdict.RISKY and not strong and risk.chance_of_hand_work(counted) < _DOUBTS:
-        return Verdict.WATCH
-    return verdict
+    return Verdict.WATCH if verdict is Verdict.SAFE and len(counted) < len(reasons) else verdict
 
 
 def _barred(verdict: Verdict) -> Verdict:
     """What may not land early is risky, whatever speaks for it otherwise."""
     return verdict if verdict is Verdict.CONFLICT else Verdict.RISKY
-
-
-def _families(links: Mapping[str, Link], order: Mapping[str, int]) -> dict[str, frozenset[str]]:
-    """Commits of the range that revert or reland one another, each with its kin."""
-    groups = Groups()
-    for sha, link in links.items():
-        kin = [name for name in (sha, *link.targets) if name in order]
-        if sha in order and len(kin) > 1:
-            for name in kin:
-                groups.add(name)
-            groups.join(kin)
-    return {name: frozenset(group) - {name} for group in groups.members() for name in group}

@@ -94,15 +94,18 @@ def assess(
 
 
 def verdict(reasons: Sequence[Reason], trial: Trial) -> Verdict:
-    """What the reasons come to; the trial pick decides first."""
+    """What the reasons come to; the trial pick decides first.
+
+    What a commit has to do with the fork can make it risky; that it is large, only one to watch.
+    """
     if trial.kind == "conflict":
         return Verdict.CONFLICT
     if trial.kind == "empty":
         return Verdict.EMPTY
-    chance = chance_of_hand_work(reasons)
-    if chance < SAFE_BELOW:
+    if chance_of_hand_work(reasons) < SAFE_BELOW:
         return Verdict.SAFE
-    return Verdict.WATCH if chance < WATCH_BELOW else Verdict.RISKY
+    near = chance_of_hand_work([reason for reason in reasons if reason.kind is not ReasonKind.EXTENT])
+    return Verdict.WATCH if near < WATCH_BELOW else Verdict.RISKY
 
 
 def chance_of_hand_work(reasons: Sequence[Reason]) -> float:

@@ -17,6 +17,7 @@ _COMMON = 0.02  # a name in more than this share of the fork's files says nothin
 _RARE = 12  # … but one in no more files than this is never common
 _SHORTEST = 3  # letters; a shorter name is a local variable's
 _FEW_PLACES = 4  # up to which the number of hunks is no signal
+_PROGRAMS = frozenset({Language.PYTHON, Language.C, Language.CPP, Language.CUDA})
 _KEYWORDS = frozenset(kwlist) | {
     "auto", "bool", "case", "char", "const", "constexpr", "default", "delete", "double", "enum", "explicit",
     "extern", "float", "foreach", "inline", "int", "long", "namespace", "new", "nullptr", "operator", "override",
@@ -171,6 +172,10 @@ def _by_extent(footprint: Footprint, divergence: Divergence) -> Iterator[Signal]
     if tests:
         text = "comes with tests that have never run on the fork"
         yield _signal("tests", ReasonKind.TESTED_BEHAVIOUR, text, tests)
+    run = sorted(f.path for f in footprint.files if is_test(f.path) and f.status != "D" and f.language in _PROGRAMS)
+    if run:
+        text = "comes with tests that run programs, which need machines and versions as upstream has them"
+        yield _signal("tests_run", ReasonKind.TESTED_BEHAVIOUR, text, run)
     folders = {_folder(file.path) for file in footprint.files}
     changed = (path for path, file in divergence.files.items() if file.kind == "changed")
     near = sorted(path for path in changed if _folder(path) in folders)

@@ -52,6 +52,19 @@ def test_weights_are_never_negative_and_learning_is_deterministic(rows: list[tup
     assert 0 <= learned.chance({"a": 1}) <= learned.chance({"a": 2}) <= 1
 
 
+def test_whole_groups_are_kept_back_and_what_is_ignored_has_no_part_in_the_chance() -> None:
+    samples = [Sample({"a": 1.0, "size": 1.0}, place % 3 > 0) for place in range(12)]
+    groups = ["x", "y", "z", "y"] * 3
+    chances = held_out(samples, ["a", "size"], folds=3, forward=False, groups=groups)
+    assert len(set(chances)) <= 3  # samples of one group are alike here, and judged by the same others
+    for name in "xyz":
+        place = groups.index(name)
+        others = fit([s for s, group in zip(samples, groups, strict=True) if group != name], ["a", "size"])
+        assert chances[place] == pytest.approx(others.chance(samples[place].sizes))
+    less = held_out(samples, ["a", "size"], folds=3, forward=False, groups=groups, ignoring={"size"})
+    assert all(one is not None and two is not None and one < two for one, two in zip(less, chances, strict=True))
+
+
 def test_the_curve_counts_what_is_under_the_line() -> None:
     points = curve([0.1, 0.2, 0.2, 0.4], [True, True, False, False])
     assert [(p.under, p.unchanged) for p in points] == [(1, 1), (3, 2), (4, 2)]

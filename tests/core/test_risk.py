@@ -102,6 +102,7 @@ def test_a_commit_far_from_the_fork_is_independent_and_safe() -> None:
             ("lower (lib/A.cpp)",),
         ),
         (edit("test/unit/test_x.py", None, b"def test_x(): pass\n"), fork(), "tests", ("test/unit/test_x.py",)),
+        (edit("test/unit/test_x.py", None, b"def test_x(): pass\n"), fork(), "tests_run", ("test/unit/test_x.py",)),
         (
             edit("lib/B.cpp", b"int z() {\n  return 1;\n}\n", b"int z() {\n  return lower(1);\n}\n"),
             fork(changed={"lib/A.cpp": (UPSTREAM, FORKED)}),
@@ -260,6 +261,12 @@ def test_one_more_reason_never_makes_it_safer(weights: list[float], more: float)
     assert 0 <= chance <= with_more <= 1
     order = [Verdict.SAFE, Verdict.WATCH, Verdict.RISKY]
     assert order.index(verdict(reasons, CLEAN)) == (chance >= SAFE_BELOW) + (chance >= WATCH_BELOW)
+
+
+def test_size_alone_is_worth_watching_and_never_risky() -> None:
+    large = [Reason(ReasonKind.EXTENT, "x", (), 0.3), Reason(ReasonKind.EXTENT, "y", (), 0.3)]
+    assert verdict(large, CLEAN) is Verdict.WATCH
+    assert verdict([*large, Reason(ReasonKind.FORKED_FILE, "z", (), WATCH_BELOW)], CLEAN) is Verdict.RISKY
 
 
 def test_reasons_come_heaviest_first() -> None:

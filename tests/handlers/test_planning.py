@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bot.clients.git import Git
+from bot.clients.symbols import SymbolCache
 from bot.core.config import Config
+from bot.core.render.plan import as_dict
 from bot.core.types import Disposition, LedgerEntry, Plan, PlannedCommit, ReasonKind, Verdict
 from handlers.planning import CannotPlan, deleted_by_fork, make_plan, read_ledger
 from tests.clients.test_git import Work, lines
@@ -86,6 +89,30 @@ def test_independent_commits_are_safe_and_land_in_upstream_order(pair: Pair) -> 
     assert of(plan, first).verdict is Verdict.SAFE
     assert of(plan, first).pr == 7
     assert kinds(of(plan, first)) == {ReasonKind.INDEPENDENT}
+
+
+def test_the_plan_is_the_same_byte_for_byte_whatever_is_kept(pair: Pair) -> None:
+    """Nothing kept, all kept, a few upstream commits later, and after the fork moved."""
+    pair.fork("own", {"a.txt": lines((20, "fork")), "b.txt": lines((3, "fork"))})
+    early = pair.upstream("merges with the fork's", {"a.txt": lines((3, "one"))})
+    pair.upstream("conflicts", {"b.txt": lines((3, "upstream"))})
+    pair.upstream("stands on it", {"b.txt": lines((3, "upstream again"))})
+    with SymbolCache(":memory:") as cache:
+
+        def plans() -> None:
+            made = [
+                make_plan(pair.git, upstream="main", fork="fork", config=config(), now=NOW, cache=kept)
+                for kept in (None, cache, cache)
+            ]
+            said = {json.dumps({**as_dict(plan), "timings": None}) for plan in made}
+            assert len(said) == 1
+
+        plans()
+        pair.upstream("later", {"a.txt": lines((3, "one"), (9, "nine"))})
+        plans()
+        pair.pick(early)
+        pair.fork("more of its own", {"a.txt": lines((3, "one"), (14, "fork"), (20, "fork"))})
+        plans()
 
 
 def test_c1_what_is_there_and_what_is_empty_is_settled_and_the_rest_goes_on(pair: Pair) -> None:
