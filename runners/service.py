@@ -29,6 +29,7 @@ from runners.artifacts import Keeper, keep
 from runners.disk import Bounds, Janitor
 from runners.environment import describe, probe, version_of
 from runners.execute import Machine, Work, execute, needs_no_source
+from runners.following import LogFile, LogStream, Stop
 from runners.labs import Credential
 from runners.protocol import Bot, RefusedError, UnreachableError
 from runners.redact import redactor
@@ -37,9 +38,7 @@ from runners.workspace import SourceError, Workspace
 QUEUE_PREFIX = "graft:runner:"
 _JOB = "run"
 _FOR_OTHERS = frozenset({403, 423})  # a label is lacking, or the run's trouble was on this machine
-_LOG_PIECE = 512 * 1024
 _LOG_SECONDS = 2.0
-_LOG_KEPT = 256 * 1024 * 1024
 _LOG_NAME = "graft-run.log"
 log = logging.getLogger("graft.runner")
 
@@ -238,8 +237,8 @@ class Service:
 
     async def _work(self, request: RunRequest, slot: str | None) -> None:
         log.info("run %s: %s %s at %s", request.run_id, request.level, request.suite.suite, request.commit[:12])
-        stop = _Stop(self._stop_runs)
-        stream = _LogStream(self.bot, request)
+        stop = Stop(self._stop_runs)
+        stream = LogStream(self.bot, request)
         beats = asyncio.create_task(self._beat(request, stop, stream))
         folder = self.workspace.run_path(request)
         self._commits[request.commit] += 1
@@ -248,7 +247,7 @@ class Service:
             if self.settings.artifacts is None:
                 report = await self._report(request, slot, folder, stop.event, stream.add)
             else:
-                with _LogFile(folder / "log.txt", stream.add) as said:
+                with LogFile(folder / "log.txt", stream.add) as said:
                     report = await self._report(request, slot, folder, stop.event, said.add)
                 if not stop.event.is_set():
                     said.move(folder / "results" / _LOG_NAME)
@@ -315,7 +314,7 @@ class Service:
             reason = "; ".join(part for part in (report.reason, what) if part)
             return report.model_copy(update={"reason": self.redact(reason)[:2000], "artifacts": ()})
 
-    async def _beat(self, request: RunRequest, stop: _Stop, stream: _LogStream) -> None:
+    async def _beat(self, request: RunRequest, stop: Stop, stream: LogStream) -> None:
         """Hold the lease and send the log; the bot's word that the run is over ends it."""
         loop = asyncio.get_running_loop()
         next_beat = loop.time()
@@ -380,85 +379,6 @@ class Service:
             outcome=Outcome.INFRA,
             reason=reason[:2000],
         )
-
-
-class _Stop:
-    """Why a run has to end before its time: the bot's word, or the runner's own end."""
-
-    def __init__(self, all_runs: asyncio.Event) -> None:
-        self.event = asyncio.Event()
-        self.why = ""
-        self.lost = False
-        self._watch = asyncio.create_task(self._follow(all_runs))
-
-    def end(self, why: str) -> None:
-        self.why, self.lost = why, True
-        self.event.set()
-
-    def close(self) -> None:
-        self._watch.cancel()
-
-    async def _follow(self, all_runs: asyncio.Event) -> None:
-        await all_runs.wait()
-        self.why = "the runner ends"
-        self.event.set()
-
-
-class _LogFile:
-    """The whole output, for the artifacts, on its way to the bot."""
-
-    def __init__(self, path: Path, onward: Callable[[str], None]) -> None:
-        self._path, self._onward, self._left = path, onward, _LOG_KEPT
-        self._file = path.open("w", encoding="utf-8", errors="replace")
-
-    def add(self, text: str) -> None:
-        self._onward(text)
-        if self._left > 0:
-            with contextlib.suppress(OSError):  # a full disk: the bot has it still
-                self._file.write(text[: self._left])
-            self._left -= len(text)
-
-    def move(self, target: Path) -> None:
-        with contextlib.suppress(OSError):  # the suite has done away with its folder
-            self._path.replace(target)
-
-    def __enter__(self) -> _LogFile:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with contextlib.suppress(OSError):
-            self._file.close()
-
-
-class _LogStream:
-    """The output on its way to the bot, in order; what can't be sent now is sent with the next piece."""
-
-    def __init__(self, bot: Bot, request: RunRequest) -> None:
-        self._bot, self._request = bot, request
-        self._held = bytearray()
-        self._sent = 0
-        self._closed = False
-
-    def add(self, text: str) -> None:
-        if not self._closed:
-            self._held += text.encode("utf-8", "replace")
-
-    async def flush(self) -> None:
-        """Send what is there, as far as the bot takes it."""
-        while self._held and not self._closed:
-            piece = bytes(self._held[:_LOG_PIECE])
-            try:
-                size = await self._bot.log(self._request, self._sent, piece)
-            except UnreachableError:
-                return
-            except RefusedError:
-                self._closed = True
-                return
-            if size <= self._sent:
-                self._closed = True  # the bot has kept as much as it keeps
-                return
-            del self._held[: size - self._sent]
-            self._sent = size
 
 
 async def _close(worker: Worker) -> None:
