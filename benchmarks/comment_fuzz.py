@@ -49,7 +49,7 @@ def main() -> int:
             fuzz()
         except AssertionError as error:
             wrong += 1
-            print(f"{name}: broken: {error}")
+            print(f"{name}: broken: {error}", *getattr(error, "__notes__", ()), sep="\n")
         seconds = time.perf_counter() - started
         print(f"{name}: {seen.total()} comments, {seen[True]} of them with commands, {seconds:.0f} s")
     return int(bool(wrong))

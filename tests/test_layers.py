@@ -39,6 +39,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "triton": ("runners.kernels", "bot.sandbox.sample"),
     "starlette": ("bot.app", "bot.clients.git_http", "bot.sandbox", "bot.cli"),
     "uvicorn": ("bot.cli", "bot.sandbox"),
+    "markdown_it": ("bot.core.command", "bot.sandbox"),
     "tree_sitter": ("bot.core.footprint",),
     "tree_sitter_language_pack": ("bot.core.footprint",),
 }

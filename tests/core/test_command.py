@@ -250,6 +250,7 @@ def test_every_row_reads_its_own_example_and_help_is_no_command() -> None:
 LINES = st.sampled_from(
     [row[0] for row in READ] + NONE + [row[0] for row in WRONG]
     + ["", "```", "~~~", "    ```", "`", "``", "<!--", "-->", "<pre>", "</pre>", "> ", "- ", "\\", "# h", "---"]
+    + ["*", "* a", "1. a", "  - ", "   ", "\t", "  ~~~", "\t```", "<details>", "<foo>", "a `", "`a"]
 )  # fmt: skip
 BODIES = st.one_of(st.text(max_size=300), st.lists(st.one_of(LINES, st.text(max_size=30)), max_size=12).map("\n".join))
 MARKDOWN = MarkdownIt("commonmark")
@@ -292,6 +293,12 @@ TEXTS = st.lists(st.one_of(LINES, st.text(max_size=20)), max_size=12).map("\n".j
 @example("\xa0```\n```\n/validate l2\n```")
 @example("```\n```\xa0\n/validate l2\n```")
 @example("- `a\n- b`\n/retry\n  ```\n/validate l2\n  ```\n/validate l2\nplease")
+@example("/lgtm\n*\n  ~~~\n/validate l2")
+@example("- \n\n  ```\n/retry")
+@example("<!--\n* a\n-->\n  ```\n/validate l2")
+@example("</pre>\n```\n\t\n ```\n/retry")
+@example("<details>\n<!--\n\n```\n`-->`\n/retry")
+@example("- x\n<details>\n\t\n  ~~~\n/validate l2")
 def test_no_command_stands_in_what_commonmark_calls_code_or_html(body: str) -> None:
     nothing_in_code_runs(body)
 

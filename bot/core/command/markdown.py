@@ -1,10 +1,16 @@
-"""Which lines of a comment are spoken: not quoted, fenced, indented, commented out or within a code span."""
+"""Which lines of a comment are spoken: not quoted, fenced, indented, commented out or within a code span.
+
+Two readers must agree: one of lines and spans, made for commands, and CommonMark's own blocks. Where one of them sees
+code or a comment, nothing is run: which of them GitHub agrees with does not matter then.
+"""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_left
 from collections import defaultdict
+
+from markdown_it import MarkdownIt
 
 _BREAK = re.compile(r"\r\n|\n|\r")
 _FENCE = re.compile(r"([ \t]*)(`{3,}|~{3,})(.*)", re.DOTALL)
@@ -21,12 +27,28 @@ _TAG_BLOCK = re.compile(
 _PRE = re.compile(r"<(pre|script|style|textarea|code|samp)(?=[\s>]|$)", re.IGNORECASE)
 _TICKS = re.compile(r"`+")
 _LOWER = {code: code + 32 for code in range(65, 91)}  # str.lower would move the places of what follows
+_RAW = re.compile(r"\s*<(!--|(pre|script|style|textarea)(?=[\s>]|$))", re.IGNORECASE)
+_BLOCKS = MarkdownIt("commonmark")
+_BLOCKS.core.ruler.enableOnly(["normalize", "block"])  # what stands within a line is the reader's
 _OPENERS = re.compile(r"\\.|`+|<", re.DOTALL)
 
 
 def spoken(body: str) -> list[tuple[int, str]]:
     """The lines (number from 1, text without its break) whose first character is the writer's own plain text."""
-    return _Reader(_BREAK.split(body.removeprefix("\ufeff"))).read()
+    text = body.removeprefix("\ufeff")
+    quiet = _quiet(text)
+    return [(number, line) for number, line in _Reader(_BREAK.split(text)).read() if number not in quiet]
+
+
+def _quiet(text: str) -> set[int]:
+    """The lines (from 1) of CommonMark's code blocks, comments and preformatted elements."""
+    tokens = _BLOCKS.parse(text)
+    quiet: set[int] = set()
+    for token in tokens:
+        raw = token.type == "html_block" and _RAW.match(token.content)
+        if token.map and (raw or token.type in ("fence", "code_block")):
+            quiet |= set(range(token.map[0] + 1, token.map[1] + 1))
+    return quiet
 
 
 def fenced(body: str, info: str) -> list[str]:
