@@ -86,6 +86,9 @@ class Divergence:
         self._counts: Mapping[str, int] = words if isinstance(words, Mapping) else dict.fromkeys(words, 1)
         self._uses: dict[str, tuple[Use, ...]] = {}
         self._users = sorted((path, file.uses, file.own) for path, file in files.items() if file.uses)
+        self._folders: dict[str, list[str]] = {}
+        for path in sorted(path for path, file in files.items() if file.kind == "changed"):
+            self._folders.setdefault(path.rpartition("/")[0], []).append(path)
         self._names = _named(files.values(), lambda file: file.changed | file.removed)
         self._signatures = _named(files.values(), lambda file: file.resigned | file.removed)
 
@@ -97,6 +100,10 @@ class Divergence:
     def files_with(self, name: str) -> int:
         """How many files of the fork hold the identifier."""
         return self._counts.get(name, 0)
+
+    def changed_in(self, folder: str) -> Sequence[str]:
+        """The files right in a folder that the fork has changed."""
+        return self._folders.get(folder, ())
 
     @property
     def paths(self) -> Set[str]:

@@ -22,6 +22,7 @@ from bot.core.owners import areas_of
 from bot.core.paths import matches
 from bot.core.reverts import Link
 from bot.core.risk import RevertFacts, Trial
+from bot.core.signals import Signal, signals
 from bot.core.trailers import pull_number
 from bot.core.types import Bundle, Chain, Commit, PlannedCommit, Reason, ReasonKind, Verdict
 
@@ -71,6 +72,8 @@ class Surroundings:
     moved: Mapping[str, tuple[Reason, tuple[str, ...]]] = field(default_factory=dict)
     tied: Mapping[str, frozenset[str]] = field(default_factory=dict)
     upstream_words: frozenset[str] | None = None
+    signals: dict[str, tuple[Signal, ...]] = field(default_factory=dict, compare=False)
+    """What was found of each commit, for the next draft with the same divergence."""
 
 
 def skipped_by_rule(paths: Collection[str], ingest: Ingest) -> bool:
@@ -265,6 +268,7 @@ class _Planner:
             unlanded=risk.Unlanded(self.out.symbols, self.out.signatures, self.out.paths),
             revert=self._revert(sha),
             upstream_words=self.around.upstream_words,
+            known=self._signals(candidate),
         )
         extra = [
             Reason(ReasonKind.CORRELATED, f"{_told(needs[need].why, need)}; the fork lacks that", (need,), _OUT)
@@ -289,6 +293,12 @@ class _Planner:
             return found
         kept = [reason for reason in found if reason.kind is not ReasonKind.INDEPENDENT]
         return tuple(sorted([*kept, *extra], key=lambda reason: (-reason.weight, reason.kind.value, reason.evidence)))
+
+    def _signals(self, candidate: Candidate) -> tuple[Signal, ...]:
+        sha, known = candidate.commit.sha, self.around.signals
+        if sha not in known:
+            known[sha] = signals(candidate.footprint, self.around.divergence)
+        return known[sha]
 
     def _stragglers(self, footprint: Footprint) -> tuple[str, ...]:
         """The fork's own files in folders from which this commit moves files away."""
@@ -345,8 +355,7 @@ class _Planner:
             divergence=self.around.divergence,
             trial=Trial("clean"),
             ingest=self.ingest,
-            unlanded=risk.Unlanded(),
-            revert=None,
+            known=self._signals(candidate),
         )
         return _verdict(alone, Trial("clean")) not in {Verdict.RISKY, Verdict.CONFLICT}
 

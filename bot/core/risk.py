@@ -14,7 +14,7 @@ from bot.core.config import Ingest
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint, Language
 from bot.core.paths import matches, matches_name
-from bot.core.signals import constants, signals, toolchain_pins
+from bot.core.signals import Signal, constants, signals, toolchain_pins
 from bot.core.types import Reason, ReasonKind, Verdict
 from bot.core.weights import BASE, SAFE_BELOW, WATCH_BELOW, WEIGHTS
 
@@ -67,10 +67,12 @@ def assess(
     unlanded: Unlanded | None = None,
     revert: RevertFacts | None = None,
     upstream_words: Set[str] | None = None,
+    known: Sequence[Signal] | None = None,
 ) -> tuple[Reason, ...]:
     """The reasons, heaviest first; INDEPENDENT alone where nothing speaks against it.
 
-    `upstream_words`: the identifiers of upstream's tree before the commit, where they are known.
+    `upstream_words`: the identifiers of upstream's tree before the commit, where they are known. `known`: the signals
+    of this commit, where they were looked for before.
     """
     found = [
         *_of_trial(trial),
@@ -81,7 +83,7 @@ def assess(
         *_of_constants(footprint, divergence),
         *(
             Reason(s.kind, s.text, s.evidence, _weight(WEIGHTS.get(s.name, 0.0) * s.size))
-            for s in signals(footprint, divergence)
+            for s in (signals(footprint, divergence) if known is None else known)
         ),
     ]
     if not found:

@@ -177,8 +177,7 @@ def _by_extent(footprint: Footprint, divergence: Divergence) -> Iterator[Signal]
         text = "comes with tests that run programs, which need machines and versions as upstream has them"
         yield _signal("tests_run", ReasonKind.TESTED_BEHAVIOUR, text, run)
     folders = {_folder(file.path) for file in footprint.files}
-    changed = (path for path, file in divergence.files.items() if file.kind == "changed")
-    near = sorted(path for path in changed if _folder(path) in folders)
+    near = sorted(path for folder in folders for path in divergence.changed_in(folder))
     if near:
         text = f"works in folders in which the fork has changed {len(near)} files"
         yield _signal("neighbours", ReasonKind.FORKED_FILE, text, near)
