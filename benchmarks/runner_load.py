@@ -5,6 +5,7 @@ to leased (all at once, and one at a time on idle runners), from the suite's end
 began from its place among those of its pull request; and the place at which a pull request with a single run got its
 turn that came after all others had queued theirs. Real store (SQLite), Valkey, HTTP and git; the suite is `true`.
 `load` is the machine's average load before and after: where it had other work the times are upper bounds.
+`cpu_seconds` is what bot and runners, which are one process here, took of a processor, without git and the suites.
 """
 
 from __future__ import annotations
@@ -48,13 +49,13 @@ async def measure(runners: int, runs: int, pulls: int, root: Path) -> dict[str, 
             one = await bot.done(await bot.offer(sha, STUB))
             if one.started_at is not None:
                 alone.append((one.started_at - one.queued_at).total_seconds())
-        began = time.perf_counter()
+        began, worked = time.perf_counter(), time.process_time()
         share = -(-(runs - 1) // pulls)
         numbers = [1 + n // share for n in range(runs - 1)]
         ids = [await bot.offer(sha, STUB, deadline=3600, number=number) for number in numbers]
         ids.append(await bot.offer(sha, STUB, deadline=3600, number=pulls + 1))
         done: list[Run] = [await bot.done(run_id, 1800) for run_id in ids]
-        seconds = time.perf_counter() - began
+        seconds, cpu = time.perf_counter() - began, time.process_time() - worked
         starts = [(run.started_at - run.queued_at).total_seconds() for run in done if run.started_at]
         ends = []
         for run in done:
@@ -78,6 +79,7 @@ async def measure(runners: int, runs: int, pulls: int, root: Path) -> dict[str, 
             "passed": sum(run.outcome == "passed" for run in done),
             "attempts": sum(run.attempt for run in done),
             "seconds": round(seconds, 1),
+            "cpu_seconds": round(cpu, 1),
             "runs_per_second": round(runs / seconds, 1),
             "queue_to_lease": {"p50": quantile(starts, 0.5), "p95": quantile(starts, 0.95)},
             "queue_to_lease_idle": {"p50": quantile(alone, 0.5), "p95": quantile(alone, 0.95)},
