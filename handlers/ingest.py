@@ -45,11 +45,11 @@ async def _read(fork: Fork) -> None:
         side = f"{fork.config.upstream.repository}, branch {fork.config.upstream.branch}"
         await fork.fetch_upstream()
     except FetchError as error:
-        if error.kind == "moved":
-            await note_rewrite(fork)
         if side == ours and error.kind == "missing":
             await fork.put_note(BASE_GONE, True)
         await _failed(fork, f"{side}: {_MEND.get(error.kind, '')}{error.stderr}")
+        if error.kind == "moved":
+            await note_rewrite(fork)
         raise
     await forget_rewrite(fork)
 
