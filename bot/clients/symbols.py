@@ -35,7 +35,8 @@ class SymbolCache:
         self._today = int(clock() // _DAY)
         self._lock = threading.Lock()
         self._connection = self._open()
-        self._prune(size)
+        with contextlib.suppress(sqlite3.OperationalError):  # another is writing for long: cut next time
+            self._prune(size)
 
     def get_many(self, keys: Sequence[str]) -> dict[str, bytes]:
         """The values that are there; keys that are not known are left out."""
@@ -53,7 +54,7 @@ class SymbolCache:
                     if day < self._today:
                         old.append((self._today, key))
                 if old:
-                    with self._connection:
+                    with contextlib.suppress(sqlite3.OperationalError), self._connection:  # another is writing for long
                         self._connection.executemany("UPDATE kept SET day = ? WHERE key = ?", old)
         return found
 

@@ -9,6 +9,8 @@ import threading
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from bot.clients.symbols import AGE, SymbolCache
 
 
@@ -80,3 +82,17 @@ def test_a_file_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     for _ in range(2):
         with SymbolCache(path) as cache:
             assert cache.get_many(["a"]) == {"a": b"1"}
+
+
+def test_who_only_reads_waits_for_no_writer_longer_than_it_must(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, day = tmp_path / "kept.db", 86400
+    with SymbolCache(path, clock=lambda: 0) as cache:
+        cache.put_many({"a": b"1"})
+    connect = sqlite3.connect
+    monkeypatch.setattr(sqlite3, "connect", lambda path, **more: connect(path, **{**more, "timeout": 0}))
+    with contextlib.closing(connect(path)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        with SymbolCache(path, clock=lambda: day) as reader:
+            assert reader.get_many(["a"]) == {"a": b"1"}
