@@ -14,7 +14,7 @@ _RATES = (0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 _WEIGHTS = (0.20, 0.06, 0.07, 0.10, 0.10, 0.11, 0.12, 0.14, 0.10)
 _ANY, _ALIKE, _ONE_SIDED = 0.25, 0.5, 0.25
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
-_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.95, 0.15
+_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.8, 0.15
 NONE_SHARE, OLDER_SHARE = 0.15, 0.01
 SUSPECTED = 0.75  # how much of the belief follows the suspects; the rest is spread evenly, since they may mislead
 
