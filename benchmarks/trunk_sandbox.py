@@ -90,7 +90,6 @@ class Trunk:
                 print(f"{at + 1} commits, {self.searched} runs of searches", file=sys.stderr)
         await self._ends([(run_id, report) for _, run_id, report in late])
         await self._look(len(simulation.order) - 1)
-        await self.world.settle()
 
     def _commit(self, at: int) -> str:
         planned = self.simulation.candidates[at]
