@@ -141,8 +141,8 @@ def prove(
 ) -> Proof:
     """Build and land the draft on `fork` and compare with `reference`, the tree of picking in upstream order.
 
-    `clean` are the commits whose pick in upstream order was no conflict. `desperate` refuses all that may be at fault. `kept` holds
-    what git said of picks at other times.
+    `clean` are the commits whose pick in upstream order was no conflict. `desperate` refuses all that may be at fault.
+    `kept` holds what git said of picks at other times.
     """
     prover = _Prover(git, draft, candidates, keep_deleted, kept)
     root = git.tree_of(fork)
