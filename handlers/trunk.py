@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from bot.context import Git, Run, Store
 from bot.core.triage import Digest, Trunk, digest
+from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
 from handlers.fork import FORK, Fork
@@ -50,10 +51,10 @@ async def read_trunk(fork: Fork, runs: list[Run]) -> Trunk:
     """Trunk's window with all that `runs` (ended ones, newest first) say of it."""
     order = await asyncio.to_thread(trunk_order, fork.git)
     on_trunk = set(order)
-    counts: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str, bool], int] = {}
     chosen = []
     for run in runs:
-        key = (run.level, run.suite)
+        key = (run.level, run.suite, run.turn is Turn.SEARCH)  # many searches don't shorten what trunk's own tell
         counts[key] = counts.get(key, 0) + 1
         if run.sha in on_trunk and counts[key] <= RUNS_OF_A_SUITE:
             chosen.append(run)

@@ -144,10 +144,12 @@ async def _queue(
 ) -> Run | None:
     there = await fork.ctx.store.runs(fork.name, target.sha, level.value, suite=suite.suite, capacity=capacity)
     before = [r for r in there if r.number == target.number]
-    if before and not again:
+    # a search's run is no answer to anybody else
+    mine = [r for r in before if turn is Turn.SEARCH or r.turn is not Turn.SEARCH]
+    if mine and not again:
         return None
-    if any(r.state is not RunState.DONE for r in before):
-        for r in before:  # it is on its way: a second one beside it would prove nothing more
+    if any(r.state is not RunState.DONE for r in mine):
+        for r in mine:  # it is on its way: a second one beside it would prove nothing more
             await fork.ctx.store.hasten_run(r.id, turn)
         return None
     place = str(target.number) if target.number is not None else "trunk"

@@ -9,8 +9,10 @@ import pytest
 from bot.clients.store.models import Runner
 from bot.core.config import load
 from bot.core.turns import Turn
-from bot.core.types import Outcome
+from bot.core.types import Level, Outcome
+from handlers.fork import open_fork
 from handlers.runner import Refusal, lease, report
+from handlers.validate import Target, start_level
 from tests.handlers.pair import FORK
 from tests.handlers.runs import CONFIG, gated, report_of
 from tests.handlers.trunk import trunk
@@ -86,3 +88,21 @@ async def test_what_each_run_is_for_says_whose_turn_it_is(tmp_path: Path) -> Non
         await fork.ends(number)
         await fork.world.says("walter", number, "/validate l1 side")
         assert {run.suite: run.turn for run in await fork.waiting(number)} == {"side": Turn.COMMAND}
+
+
+async def test_a_searchs_run_is_no_answer_to_anybody_else(tmp_path: Path) -> None:
+    async with gated(tmp_path) as gate:
+        world, store = gate.world, gate.world.context.store
+        sha = world.fork_commits("Go on", {"other.txt": "three\n"})  # nobody has looked at it yet
+        fork = await open_fork(world.context, world.scope)
+        await fork.fetch_fork()
+        at = Target(sha, sha)
+        assert not await store.runs(FORK, sha)
+
+        (searched,) = await start_level(fork, at, Level.L1, suites=("unit",), turn=Turn.SEARCH)
+        queued = await start_level(fork, at, Level.L1)  # while it waits, and once it ended
+        assert [run.suite for run in queued] == ["unit", "side"]
+        await gate.ends(None)
+        assert {run.turn for run in await store.runs(FORK, sha)} == {Turn.SEARCH, Turn.TRUNK}
+        assert not await start_level(fork, at, Level.L1)
+        assert {run.id for run in await store.runs(FORK, sha)} == {searched.id, *(run.id for run in queued)}

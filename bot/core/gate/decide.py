@@ -136,9 +136,8 @@ def _first(facts: GateFacts) -> Iterator[GateReason]:
         )
         yield GateReason(_CODES.HALT, "halt", Decision.BLOCK, text, ("maintainers",), "close the issue graft:halt")
     if pull.draft:
-        yield GateReason(
-            _CODES.DRAFT, "draft", Decision.PENDING, "it is a draft", (pull.author,), "mark it ready for review"
-        )
+        who = pull.author if pull.kind is PullKind.PERSON else "maintainers"  # Graft can't mark its own
+        yield GateReason(_CODES.DRAFT, "draft", Decision.PENDING, "it is a draft", (who,), "mark it ready for review")
     yield from _listed(pull.conflict_markers, _CODES.MARKERS, "markers", "conflict markers are left in", "resolve them")
     yield from _listed(
         pull.open_findings, _CODES.FINDINGS, "findings", "a person has to confirm of the resolution",
