@@ -62,7 +62,8 @@ class Tree:
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-rfE", *paths],
             cwd=self.path,
-            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
+            # a work tree that changes within a second would be run by the bytecode of the commit before
+            env={**os.environ, "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1", "PYTHONDONTWRITEBYTECODE": "1"},
             capture_output=True,
             text=True,
             check=False,
