@@ -62,10 +62,6 @@ class Groups:
         return list(found.values())
 
 
-LONGEST = 25
-"""Links: as long as a chain grows by joining others. Beyond, it waits for them instead, link for link."""
-
-
 class Tie(IntEnum):
     """How closely a commit belongs to one before it that it stands on."""
 
@@ -75,16 +71,16 @@ class Tie(IntEnum):
     FAMILY = 4
 
 
-def gather(groups: Groups, name: str, mates: Mapping[str, Tie], order: Mapping[str, int]) -> None:
+def gather(groups: Groups, name: str, mates: Mapping[str, Tie], order: Mapping[str, int], *, longest: int) -> None:
     """Put `name` into the group of those that it belongs to, and join these groups, the closest first.
 
-    Of equally close ones the latest comes first. Groups stay apart where together they were longer than LONGEST, but
-    for families: a person can't land hundreds in a row, and what merely waits needs no place in the row.
+    Of equally close ones the latest comes first. Groups stay apart where together they had more than `longest` links,
+    but for families: a person can't land hundreds in a row, and what merely waits needs no place in the row.
     """
     groups.add(name)
     for mate in sorted(mates, key=lambda mate: (-mates[mate], -order.get(mate, -1))):
         apart = groups.find(mate) != groups.find(name)
-        if apart and (mates[mate] is Tie.FAMILY or groups.size(mate) + groups.size(name) <= LONGEST):
+        if apart and (mates[mate] is Tie.FAMILY or groups.size(mate) + groups.size(name) <= longest):
             groups.join([name, mate])
 
 

@@ -74,6 +74,12 @@ class BundleCaps(Model):
     watch_max_commits: int = Field(default=10, ge=1)
 
 
+class ChainCaps(Model):
+    """How long a chain may grow by joining others; beyond, its links wait for what they stand on in another chain."""
+
+    max_links: int = Field(default=25, ge=1)
+
+
 class Caps(Model):
     """How much Graft may open on its own."""
 
@@ -99,6 +105,7 @@ class Ingest(Model):
     every: Duration = timedelta(minutes=30)
     stale_after: Duration = timedelta(hours=12)
     bundle: BundleCaps = BundleCaps()
+    chain: ChainCaps = ChainCaps()
     caps: Caps = Caps()
     risk: tuple[RiskRule, ...] = ()
     skip: tuple[str, ...] = ()

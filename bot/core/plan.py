@@ -372,7 +372,7 @@ class _Planner:
         self, candidate: Candidate, place: _Place, mates: Mapping[str, Tie], reasons: tuple[Reason, ...]
     ) -> None:
         self._put(candidate, place, _barred(_verdict(reasons, candidate.trial)), reasons)
-        gather(self.groups, candidate.commit.sha, mates, self.order)
+        gather(self.groups, candidate.commit.sha, mates, self.order, longest=self.ingest.chain.max_links)
         self._stays(candidate.footprint)
 
     def _put(self, candidate: Candidate, place: _Place, verdict: Verdict, reasons: tuple[Reason, ...]) -> None:

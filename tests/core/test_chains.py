@@ -2,12 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from bot.core.chains import LONGEST, Groups, Tie, chain_of, gather, global_name, rules_met, telling
-from bot.core.config import RiskRule
+from bot.core.chains import Groups, Tie, chain_of, gather, global_name, rules_met, telling
+from bot.core.config import Ingest, RiskRule
 from bot.core.footprint import Footprint
 from bot.core.markers import unread_markers
 from bot.core.types import Commit, Disposition, Ledger, LedgerEntry, Level, Metrics, PlannedCommit, Verdict
 from tests.core.test_lineage import touched
+
+LONGEST = Ingest().chain.max_links
 
 
 def test_groups_join_and_keep_the_order_in_which_they_began() -> None:
@@ -45,7 +47,7 @@ def test_a_commit_goes_where_it_belongs_most_and_chains_stay_of_a_size_that_can_
             groups.add(name)
             order[name] = len(order)
         groups.join(names)
-    gather(groups, "new", mates, order)
+    gather(groups, "new", mates, order, longest=LONGEST)
     assert [len(group) for group in groups.members()] == lengths
     assert groups.size("new") == next(len(group) for group in groups.members() if "new" in group)
 

@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.chains import LONGEST
-from bot.core.config import Config
+from bot.core.config import Config, Ingest
 from bot.core.divergence import Divergence, FileDivergence
 from bot.core.footprint import FileFootprint, Footprint, Language, SymbolChange
 from bot.core.lineage import Below
@@ -15,6 +14,7 @@ from bot.core.risk import Trial
 from bot.core.types import Commit, PlannedCommit, Reason, ReasonKind, Verdict
 from tests.core.test_lineage import touched
 
+LONGEST = Ingest().chain.max_links
 CLEAN, CONFLICT = Trial("clean"), Trial("conflict", ("a",))
 AROUND = Surroundings(Divergence(files={}, words=frozenset({"there"})))
 
@@ -82,6 +82,13 @@ def test_what_a_chain_has_no_room_for_waits_for_it_and_every_chain_can_go_on() -
         ready = [queue for queue in queues if queue and waits[queue[0].sha] <= landed]
         assert ready
         landed |= {queue.pop(0).sha for queue in ready}
+
+    # as many as the file allows: one chain of all
+    config = Config.of({"upstream": {"repository": "o/r"}, "ingest": {"chain": {"max_links": count}}})
+    made = draft(
+        [candidate(name, trial=CONFLICT, touches=below[name]) for name in names], replace(AROUND, config=config)
+    )
+    assert [len(chain.commits) for chain in made.chains] == [count]
 
 
 def test_the_lines_that_a_commit_replaces_say_more_than_those_beside_them() -> None:
