@@ -10,7 +10,7 @@ demo: $(VENV)/.demo
 	$(BIN)/graft demo $(ARGS)
 
 test: $(VENV)/.test
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	$(BIN)/python -m pytest -n 2 --dist loadfile $(ARGS)
 
 check: $(VENV)/.test
 	$(BIN)/ruff check .

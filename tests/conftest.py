@@ -101,18 +101,3 @@ def logging_as_it_was() -> Iterator[None]:
     yield
     structlog.reset_defaults()
     logging.root.handlers[:] = handlers
-
-
-# what takes longest begins first, so that both workers end together
-_LONGEST_FIRST = ("e2e", "handlers", "runners", "sandbox")
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Order the files by what their folder takes."""
-    root = Path(__file__).parent
-
-    def place(item: pytest.Item) -> int:
-        folder = item.path.relative_to(root).parts[0]
-        return _LONGEST_FIRST.index(folder) if folder in _LONGEST_FIRST else len(_LONGEST_FIRST)
-
-    items.sort(key=place)
