@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.core.reports.archive import ArchiveError, read_archive
@@ -66,6 +66,7 @@ def test_a_locked_one_is_refused() -> None:
 
 
 @given(st.binary(max_size=400), st.integers(0, 300), st.binary(min_size=1, max_size=8))
+@example(b"", 135, b"\0")  # a file without a name
 def test_whatever_it_is_nothing_else_is_raised(noise: bytes, at: int, change: bytes) -> None:
     good = bytearray(zipped({"a.xml": b"<a>text</a>", "b.xml": b"<b/>"}))
     good[at : at + len(change)] = change

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import lzma
+import struct
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -10,6 +12,19 @@ from collections.abc import Callable
 MOST_FILES = 2_000
 MOST_BYTES = 128 * 1024 * 1024  # of all files together, unpacked
 _PIECE = 1 << 20
+# zipfile lets out what it trips over: an empty name is an IndexError up to Python 3.11
+_BROKEN = (
+    zipfile.BadZipFile,
+    zlib.error,
+    lzma.LZMAError,
+    struct.error,
+    EOFError,
+    ArithmeticError,
+    LookupError,
+    RuntimeError,
+    OSError,
+    ValueError,
+)
 
 
 class ArchiveError(ValueError):
@@ -41,7 +56,7 @@ def read_archive(
                             raise ArchiveError(f"it unpacks to more than {most_bytes} bytes")
                 left -= len(content)
                 found.append((entry.filename, bytes(content)))
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, OSError, ValueError) as error:
+    except _BROKEN as error:
         if isinstance(error, ArchiveError):
             raise
         raise ArchiveError(f"it is no whole zip: {error}") from error
