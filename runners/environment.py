@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 import importlib.metadata
 import os
 import platform
 import shutil
-import signal
 import socket
 import sys
 from collections.abc import Mapping, Sequence
@@ -16,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bot.core.validation import Environment, Gpu
-from runners.process import MARK
+from runners.process import MARK, captured
 
 PROBE_SECONDS = 10.0
 _KEEP = (
@@ -41,41 +38,25 @@ async def probe(*, visible: str | None = None, seconds: float = PROBE_SECONDS) -
     if shutil.which("nvidia-smi") is None:
         return Health(None, "no nvidia-smi: no GPU of NVIDIA's to probe")
     try:
-        listing = await _bounded(["nvidia-smi", f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits"], seconds)
-        header = await _bounded(["nvidia-smi"], seconds)
+        query = (f"--query-gpu={_QUERY}", "--format=csv,noheader,nounits")
+        listing = await captured("nvidia-smi", *query, seconds=seconds)
+        header = await captured("nvidia-smi", seconds=seconds)
     except TimeoutError:
         return Health(False, f"nvidia-smi did not answer within {seconds:g} s")
     except OSError as error:
         return Health(False, f"nvidia-smi can't be run: {error}")
-    if listing[0] != 0:
-        return Health(False, f"nvidia-smi failed: {listing[1].strip()[:300]}")
-    cuda = header[1].partition("CUDA Version:")[2].split("|")[0].strip() if header[0] == 0 else ""
-    gpus = tuple(gpu for line in listing[1].splitlines() if (gpu := _gpu(line, cuda)) is not None)
+    if listing.exit_code != 0:
+        return Health(False, f"nvidia-smi failed: {(listing.output + listing.errors).strip()[:300]}")
+    cuda = header.output.partition("CUDA Version:")[2].split("|")[0].strip() if header.exit_code == 0 else ""
+    lines = listing.output.splitlines()
+    gpus = tuple(gpu for line in lines if (gpu := _gpu(line, cuda)) is not None)
     chosen = _chosen(gpus, visible)
-    sick = [line for line in listing[1].splitlines() if line.rpartition(",")[2].strip() not in ("0", "[N/A]", "N/A")]
+    sick = [line for line in lines if line.rpartition(",")[2].strip() not in ("0", "[N/A]", "N/A")]
     if not chosen:
         return Health(False, "the driver shows none of the GPUs that this runner may use", gpus)
     if sick:
         return Health(False, f"uncorrected ECC errors: {'; '.join(sick)[:300]}", chosen)
     return Health(True, f"{len(chosen)} GPU(s)", chosen)
-
-
-async def _bounded(argv: Sequence[str], seconds: float) -> tuple[int, str]:
-    child = await asyncio.create_subprocess_exec(
-        *argv,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-        start_new_session=True,
-    )
-    try:
-        output, _ = await asyncio.wait_for(child.communicate(), seconds)
-    except TimeoutError:
-        # a probe stuck inside the driver ignores even SIGKILL: it is left behind, not waited for
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(child.pid, signal.SIGKILL)
-        raise
-    return child.returncode or 0, output.decode("utf-8", "replace")
 
 
 def _gpu(line: str, cuda: str) -> Gpu | None:

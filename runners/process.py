@@ -6,11 +6,13 @@ import asyncio
 import contextlib
 import os
 import signal
+import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import BinaryIO
 
 _GRACE_SECONDS = 5.0
 _POLL_SECONDS = 0.25
@@ -26,6 +28,15 @@ class Killed(StrEnum):
     MEMORY = "memory"
     CANCELLED = "cancelled"
     DISK = "disk"
+
+
+@dataclass(frozen=True, slots=True)
+class Captured:
+    """How a program ended (negative: by a signal), and what it wrote."""
+
+    exit_code: int
+    output: str
+    errors: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,33 +85,78 @@ async def run_group(
     """
     began = time.monotonic()
     mark = env.get(MARK, "")
-    try:
-        child = await asyncio.create_subprocess_exec(
-            *argv,
-            cwd=cwd,
-            env=dict(env),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.STDOUT,
-            start_new_session=True,
-        )
-    except (OSError, ValueError) as error:
-        text = f"can't start {argv[0]}: {error}\n"
-        output(text)
-        return Ended(127, time.monotonic() - began, text, started=False)
-    tail = _Tail()
-    reader = asyncio.create_task(_read(child, tail, output, redact))
-    killed = None
-    try:
-        killed = await _watch(child, began + seconds, memory_bytes, cancelled, short)
-    finally:
-        if killed is not None or child.returncode is None:
-            await _end(child, mark)
-        kill_marked(mark, child.pid)
-        with contextlib.suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(reader, _GRACE_SECONDS)
+    async with _pipe() as (written, end):
+        try:
+            child = await asyncio.create_subprocess_exec(
+                *argv,
+                cwd=cwd,
+                env=dict(env),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=end,
+                stderr=asyncio.subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except (OSError, ValueError) as error:
+            text = f"can't start {argv[0]}: {error}\n"
+            output(text)
+            return Ended(127, time.monotonic() - began, text, started=False)
+        finally:
+            end.close()
+        tail = _Tail()
+        reader = asyncio.create_task(_read(written, tail, output, redact))
+        killed = None
+        try:
+            killed = await _watch(child, began + seconds, memory_bytes, cancelled, short)
+        finally:
+            if killed is not None or child.returncode is None:
+                await _end(child, mark)
+            kill_marked(mark, child.pid)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(reader, _GRACE_SECONDS)
     code = child.returncode if child.returncode is not None else -signal.SIGKILL
     return Ended(code, time.monotonic() - began, tail.text(), killed)
+
+
+@contextlib.asynccontextmanager
+async def _pipe() -> AsyncIterator[tuple[asyncio.StreamReader, BinaryIO]]:
+    """A pipe of our own: what is written into it, and the end for a child to write into.
+
+    With asyncio's own pipes Python 3.11 takes a child for running while anything of its children holds the pipe.
+    """
+    reading, writing = os.pipe()
+    reader = asyncio.StreamReader()
+    loop = asyncio.get_running_loop()
+    with os.fdopen(reading, "rb", 0) as source, os.fdopen(writing, "wb", 0) as end:
+        transport, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), source)
+        try:
+            yield reader, end
+        finally:
+            transport.close()
+
+
+async def captured(*argv: str, seconds: float | None = None, env: Mapping[str, str] | None = None) -> Captured:
+    """Run it to its end in a session of its own, and give what it wrote.
+
+    Killed where it takes longer than `seconds`, which raises TimeoutError, or where the caller is cancelled; one that
+    no signal ends (stuck inside a driver) is left behind. Raises OSError where it can't be started.
+    """
+    # files, not asyncio's pipes: see _pipe
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        child = await asyncio.create_subprocess_exec(
+            *argv, env=env, stdin=asyncio.subprocess.DEVNULL, stdout=out, stderr=err, start_new_session=True
+        )
+        try:
+            code = await asyncio.wait_for(child.wait(), seconds)
+        except BaseException:
+            _signal_group(child.pid, signal.SIGKILL)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(child.wait(), _GRACE_SECONDS)
+            raise
+        texts = []
+        for file in (out, err):
+            file.seek(0)
+            texts.append(file.read().decode("utf-8", "replace"))
+        return Captured(code, *texts)
 
 
 class _Tail:
@@ -120,11 +176,10 @@ class _Tail:
 
 
 async def _read(
-    child: asyncio.subprocess.Process, tail: _Tail, output: Callable[[str], None], redact: Callable[[str], str]
+    written: asyncio.StreamReader, tail: _Tail, output: Callable[[str], None], redact: Callable[[str], str]
 ) -> None:
-    assert child.stdout is not None
     held = b""
-    while chunk := await child.stdout.read(65536):
+    while chunk := await written.read(65536):
         held += chunk
         # a secret may lie across two chunks: only whole lines are let out, or a part of a huge one
         cut = held.rfind(b"\n") + 1

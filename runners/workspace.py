@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import fcntl
 import hashlib
 import json
@@ -15,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.core.validation import RunRequest
+from runners.process import captured
 
 _GIT_SECONDS = 900.0
 _LEFT_SECONDS = 86_400.0
@@ -184,27 +184,14 @@ async def git(*argv: str, env: Mapping[str, str] | None = None) -> str:
         "HOME": os.devnull,
         "GIT_LFS_SKIP_SMUDGE": "1",
     }
-    child = await asyncio.create_subprocess_exec(
-        "git",
-        *argv,
-        env=base | dict(env or {}),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
     try:
-        out, err = await asyncio.wait_for(child.communicate(), _GIT_SECONDS)
-    except BaseException as error:
-        with contextlib.suppress(ProcessLookupError):
-            child.kill()
-        await child.wait()
-        if isinstance(error, TimeoutError):
-            raise SourceError(f"git {argv[0]} took longer than {_GIT_SECONDS:g} s") from None
-        raise
-    if child.returncode != 0:
+        ended = await captured("git", *argv, env=base | dict(env or {}), seconds=_GIT_SECONDS)
+    except TimeoutError:
+        raise SourceError(f"git {argv[0]} took longer than {_GIT_SECONDS:g} s") from None
+    if ended.exit_code != 0:
         verb = next((word for word in argv if not word.startswith(("-", "/"))), argv[0])
-        raise SourceError(f"git {verb} failed: {err.decode('utf-8', 'replace').strip()[-600:]}")
-    return out.decode("utf-8", "replace")
+        raise SourceError(f"git {verb} failed: {ended.errors.strip()[-600:]}")
+    return ended.output
 
 
 def _credential(url: str, token: str | None) -> dict[str, str]:
@@ -227,12 +214,9 @@ async def _holds(bare: Path, commit: str) -> bool:
 
 async def _copy(source: Path, target: Path) -> None:
     await asyncio.to_thread(shutil.rmtree, target, True)
-    child = await asyncio.create_subprocess_exec(
-        "cp", "-a", "--reflink=auto", str(source), str(target), stderr=asyncio.subprocess.PIPE
-    )
-    _, err = await child.communicate()
-    if child.returncode != 0:
-        raise SourceError(f"can't copy {source.name}: {err.decode('utf-8', 'replace').strip()[-300:]}")
+    ended = await captured("cp", "-a", "--reflink=auto", str(source), str(target))
+    if ended.exit_code != 0:
+        raise SourceError(f"can't copy {source.name}: {ended.errors.strip()[-300:]}")
 
 
 @asynccontextmanager

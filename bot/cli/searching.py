@@ -66,7 +66,7 @@ class LocalSearch:
         while isinstance(asked := next_step(search=self.search, runs=self._runs()), Ask):
             if self._late():
                 return Inconclusive(Missing.TIME)
-            await asyncio.gather(*(self._try(position) for position in asked.positions))
+            await self._try_all(asked.positions)
         return asked
 
     async def metric(self) -> Next:
@@ -96,6 +96,18 @@ class LocalSearch:
             if trial.seen is not None:
                 break
         return trial
+
+    async def _try_all(self, positions: Sequence[int]) -> None:
+        """All at once; where one can't go on, the others have ended before it is told.
+
+        What is left to `asyncio.run` to end may be a program just being started, for which asyncio waits for ever.
+        """
+        try:
+            async with asyncio.TaskGroup() as group:
+                for position in positions:
+                    group.create_task(self._try(position))
+        except ExceptionGroup as errors:
+            raise errors.exceptions[0] from None
 
     async def _try(self, position: int) -> None:
         trial = await self._once(position)

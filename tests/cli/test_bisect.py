@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -9,12 +10,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from typer.testing import CliRunner, Result
 
 from bot.cli import build
-from bot.cli.probing import Prober, Rules
-from bot.core.bisect import Seen
+from bot.cli.probing import ProbeError, Prober, Rules, Trial
+from bot.cli.searching import LocalSearch
+from bot.core.bisect import Search, Seen
 from runners.process import Ended, Killed
 from tests.runners.world import commit, git
 
@@ -255,3 +258,28 @@ def test_what_an_end_shows(tmp_path: Path, ended: Ended, more: dict[str, Any], s
     assert trial.seen is seen
     assert os.sep not in trial.why
     assert trial.value == (2.5 if seen is Seen.VALUE else 0.0)
+
+
+@pytest.mark.parametrize("moments", range(6))
+def test_one_that_can_not_go_on_ends_the_others_first(moments: int) -> None:
+    class Probes:
+        """One says after some turns of the loop that it can't go on; the other is just starting a program, or has."""
+
+        async def probe(self, sha: str) -> Trial:
+            if sha == "1":
+                pipe = asyncio.subprocess.PIPE
+                child = await asyncio.create_subprocess_exec("sleep", "1000", stdout=pipe, stderr=pipe)
+                try:
+                    await child.communicate()
+                finally:
+                    child.kill()
+                    await child.wait()
+            for _ in range(moments):
+                await asyncio.sleep(0)
+            raise ProbeError("no")
+
+    local = LocalSearch(Search(n=1, parallel=2), ["0", "1"], Probes(), lambda _: None)
+    before = set(psutil.Process().children())
+    with pytest.raises(ProbeError, match="no"):
+        asyncio.run(local.passfail())
+    assert not [child for child in psutil.Process().children() if child not in before and child.is_running()]
