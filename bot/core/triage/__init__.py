@@ -3,7 +3,16 @@
 from bot.core.triage.findings import Finding, Ineligible, Kind, Known, Stretch, find, greens_needed
 from bot.core.triage.lifecycle import Change, Hand, State, Step, step
 from bot.core.triage.masking import masked, stood_behind
-from bot.core.triage.runs import Digest, Failure, digest, omitted_signature, suite_test
+from bot.core.triage.runs import (
+    Digest,
+    Failure,
+    capacity_of,
+    digest,
+    omitted_signature,
+    series_of,
+    suite_of,
+    suite_test,
+)
 from bot.core.triage.signals import Look, Test, Trunk, Word
 from bot.core.triage.survey import Remembered, Verdict, areas_of_cause, suite_areas, survey
 from bot.core.triage.suspects import (
@@ -38,6 +47,7 @@ __all__ = [
     "Word",
     "areas_of_cause",
     "cannot_break",
+    "capacity_of",
     "changed_words",
     "digest",
     "find",
@@ -46,9 +56,11 @@ __all__ = [
     "omitted_signature",
     "paths_of",
     "rank",
+    "series_of",
     "step",
     "stood_behind",
     "suite_areas",
+    "suite_of",
     "suite_test",
     "survey",
     "words_of",

@@ -1,4 +1,7 @@
-"""What one run on trunk says of each test, in the form that triage reads: failed by a cause, passed, or nothing."""
+"""What one run on trunk says of each test, in the form that triage reads: failed by a cause, passed, or nothing.
+
+A suite that is proved twice is two here: what passed on one capacity proves nothing of the other.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +37,8 @@ class Failure:
 class Digest:
     """One run at one commit. `silent` tests had to run and said nothing; `infra` says why a run proves nothing.
 
-    A test whose failure is the machine's is among the silent ones. `whole`: the suite failed before or beside its
-    tests; it then stands among the failures under the name that `suite_test` gives.
+    `suite` is named by `series_of`. A test whose failure is the machine's is among the silent ones. `whole`: the suite
+    failed before or beside its tests; it then stands among the failures under the name that `suite_test` gives.
 
     `source` says whose run it is where it is not Graft's own. `unknown` says why such a run, though it ended, does not
     tell all of its tests.
@@ -58,6 +61,21 @@ class Digest:
     unknown: str = ""
 
 
+def series_of(suite: str, capacity: str = "") -> str:
+    """The name under which the runs of a suite on one capacity are told apart from those on the other."""
+    return f"{suite}@{capacity}" if capacity else suite
+
+
+def suite_of(series: str) -> str:
+    """The suite, as the fork's file names it: no such name holds an @."""
+    return series.partition("@")[0]
+
+
+def capacity_of(series: str) -> str:
+    """The capacity; "" for the suite itself."""
+    return series.partition("@")[2]
+
+
 def suite_test(suite: str) -> str:
     """The name under which a suite as a whole passes or fails."""
     return f"{suite} (the whole suite)"
@@ -76,13 +94,18 @@ def digest(
     suite: str,
     outcome: Outcome,
     report: Report | None,
+    capacity: str = "",
     sign: Callable[[str, str | None], Signature] = signature,
 ) -> Digest:
-    """A run as triage reads it; one without a report, cancelled or ended by its machine is not judged."""
+    """A run as triage reads it; one without a report, cancelled or ended by its machine is not judged.
+
+    A cause has the same signature on every capacity.
+    """
+    series = series_of(suite, capacity)
     if report is None or outcome in (Outcome.INFRA, Outcome.CANCELLED):
         why = (report.reason if report else "") or ("no report by its deadline" if outcome is Outcome.INFRA else "")
         infra = (why or "the machine failed",) if outcome is Outcome.INFRA else ()
-        return Digest(run, sha, level, suite, infra=infra, judged=False)
+        return Digest(run, sha, level, series, infra=infra, judged=False)
     failures: list[Failure] = []
     infra_lines: list[str] = []
     silent = {test.id for test in report.tests if test.outcome in _SILENT}
@@ -105,7 +128,7 @@ def digest(
         text = report.log_tail or report.reason
         found = sign(text, suite_test(suite))
         if found.cls == INFRA:
-            return Digest(run, sha, level, suite, infra=(found.title,), judged=False)
+            return Digest(run, sha, level, series, infra=(found.title,), judged=False)
         failures.append(Failure(suite_test(suite), found.key, found.cls, found.title, text[-_MESSAGE:]))
     if missing and not crashed:
         title = f"expected tests of {suite} did not report"
@@ -122,7 +145,7 @@ def digest(
         run=run,
         sha=sha,
         level=level,
-        suite=suite,
+        suite=series,
         failures=tuple(failures),
         passed=frozenset(passed),
         silent=frozenset(silent - passed - failed),

@@ -20,7 +20,7 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True, order=True)
 class Test:
-    """A test of a suite; one of the same name in another suite is another one."""
+    """A test of a suite; one of the same name in another suite, or on another capacity, is another one."""
 
     __test__ = False
 

@@ -10,6 +10,7 @@ from bot.core.owners import areas_of
 from bot.core.triage.findings import Finding, Known, find
 from bot.core.triage.lifecycle import Hand, State, Step, step
 from bot.core.triage.masking import masked, stood_behind
+from bot.core.triage.runs import suite_of
 from bot.core.triage.signals import Test, Trunk
 
 
@@ -79,7 +80,7 @@ def suite_areas(config: Config, suites: Iterable[str]) -> tuple[str, ...]:
     """The areas of the named suites, each once."""
     validation = config.validation
     known: list[Suite | OtherCi] = [*validation.l1, *validation.l2, *validation.l3, *config.triage.other_ci]
-    return tuple(dict.fromkeys(area for name in suites if (area := _area(known, name))))
+    return tuple(dict.fromkeys(area for name in suites if (area := _area(known, suite_of(name)))))
 
 
 def _area(known: Iterable[Suite | OtherCi], name: str) -> str | None:
