@@ -14,6 +14,7 @@ from bot.core.config import OtherCi
 from bot.core.reports import parse_xml
 from bot.core.reports.archive import ArchiveError, read_archive
 from bot.core.triage.other_ci import Left, Source, check_report, of_check, of_workflow, wants, workflow_report
+from bot.core.turns import Turn
 from bot.core.validation import Report
 from handlers.fork import Fork, open_fork
 from handlers.trunk import trunk_order
@@ -107,6 +108,7 @@ async def _keep(fork: Fork, report: Report) -> str:
         runner=report.environment.runner,
         started_at=report.started_at,
         finished_at=report.finished_at,
+        turn=Turn.TRUNK,
     )
     await fork.ctx.store.create_run(run)
     return sha

@@ -8,6 +8,7 @@ can't say otherwise. The sweep looks at all of them in any case.
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ from bot.core.config import Config
 from bot.core.gate import GateFacts, OpenBreakage
 from bot.core.gate.required import touched_areas
 from bot.core.measured import needs_baseline
+from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.waivers import JudgedWaiver
 from handlers.facts import open_breakages
@@ -81,10 +83,14 @@ async def measured(fork: Fork) -> Measured:
         return {}
     runs = await fork.ctx.store.trunk_runs(fork.name)
     good: dict[str, list[str]] = {name: [] for name in names}
+    counts: Counter[tuple[str, str]] = Counter()
     for run in runs:
-        mine = good.get(f"{run.level}/{run.suite}")
-        if mine is not None and run.outcome == Outcome.PASSED and len(mine) < TRUNK_RUNS:
-            mine.append(run.id)
+        if run.turn is Turn.SEARCH:
+            continue
+        name = f"{run.level}/{run.suite}"
+        if name in good and run.outcome == Outcome.PASSED and counts[name, run.capacity] < TRUNK_RUNS:
+            counts[name, run.capacity] += 1
+            good[name].append(run.id)
     return good
 
 

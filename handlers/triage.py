@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.context import Breakage, Context, Issue, Job, Run
 from bot.core.render.breakage import LABEL
-from bot.core.triage import Ineligible, Trunk, survey
+from bot.core.triage import Ineligible, Trunk, series_of, survey
 from bot.core.turns import Turn
 from bot.core.types import Level, Mode, Outcome
 from handlers.bisecting import advance, answer_asks, built_shas, start, wanted
@@ -18,6 +18,7 @@ from handlers.fork import Fork, open_fork
 from handlers.measuring import go_on
 from handlers.results import suite_states, write_check
 from handlers.trunk import read_trunk
+from handlers.validate import SECOND
 
 NEW_ISSUES = 20  # in one job: GitHub takes some 80 new things a minute, and others write too
 ISSUES_A_DAY = 60  # a trunk that breaks in more ways than this at once is one event; the dashboard says how many wait
@@ -34,11 +35,12 @@ async def triage(ctx: Context, job: Job) -> None:
     runs = await fork.ctx.store.trunk_runs(fork.name)
     sha = job.payload.get("sha") or (await fork.note("trunk") or {}).get("tip")
     rows = await _rows(fork)
-    await _checks(fork, runs, sha, made=built_shas(list(rows.values())))
+    made = built_shas(list(rows.values()))
+    await _checks(fork, runs, sha, made=made)
     if not runs:
         return
     trunk = await read_trunk(fork, runs)
-    if sha and sha not in trunk.at:
+    if sha and sha not in trunk.at and sha not in made:
         await fork.fetch_fork()
         trunk = await read_trunk(fork, runs)
     more = False
@@ -115,11 +117,14 @@ async def _open_issues(fork: Fork, rows: dict[str, Breakage]) -> dict[int, Issue
 
 async def _note_green(fork: Fork, trunk: Trunk, runs: list[Run]) -> None:
     """Keep trunk's newest commit at which all that ran passed, L1 whole among it; an older one never replaces it."""
-    wanted = {(Level.L1.value, suite.suite) for suite in fork.config.validation.l1 if not suite.manual}
+    suites = [suite for suite in fork.config.validation.l1 if not suite.manual]
+    wanted = {(Level.L1.value, suite.suite) for suite in suites}
+    wanted |= {(Level.L1.value, series_of(suite.suite, SECOND)) for suite in suites if suite.second}
     said: dict[str, dict[tuple[str, str], set[str | None]]] = {}
     for run in runs:
         if run.turn is not Turn.SEARCH and run.outcome not in (Outcome.INFRA, Outcome.CANCELLED):
-            said.setdefault(run.sha, {}).setdefault((run.level, run.suite), set()).add(run.outcome)
+            key = (run.level, series_of(run.suite, run.capacity))
+            said.setdefault(run.sha, {}).setdefault(key, set()).add(run.outcome)
     for sha in reversed(trunk.order):
         outcomes = said.get(sha, {})
         # one run of a suite that failed there outweighs those that passed

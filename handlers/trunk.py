@@ -10,7 +10,6 @@ from weakref import WeakKeyDictionary
 
 from bot.context import Git, Run, Store
 from bot.core.triage import Digest, Trunk, digest
-from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
 from handlers.fork import FORK, Fork
@@ -48,13 +47,19 @@ _digests: WeakKeyDictionary[Store, _Digests] = WeakKeyDictionary()
 
 
 async def read_trunk(fork: Fork, runs: list[Run]) -> Trunk:
-    """Trunk's window with all that `runs` (ended ones, newest first) say of it."""
+    """Trunk's window with all that those of `runs` (ended ones, newest first) say of it that are its own.
+
+    What was run for a search, or to compare a pull request with, is not heard: it may be unable to work at an old
+    commit, and says nothing of what trunk is now.
+    """
     order = await asyncio.to_thread(trunk_order, fork.git)
     on_trunk = set(order)
-    counts: dict[tuple[str, str, bool], int] = {}
+    counts: dict[tuple[str, str], int] = {}
     chosen = []
     for run in runs:
-        key = (run.level, run.suite, run.turn is Turn.SEARCH)  # many searches don't shorten what trunk's own tell
+        if not run.turn.tells_of_trunk:
+            continue
+        key = (run.level, run.suite)
         counts[key] = counts.get(key, 0) + 1
         if run.sha in on_trunk and counts[key] <= RUNS_OF_A_SUITE:
             chosen.append(run)
@@ -85,6 +90,7 @@ def _digest(run: Run, raw: object) -> Digest:
         sha=run.sha,
         level=Level(run.level),
         suite=run.suite,
+        capacity=run.capacity,
         outcome=Outcome(run.outcome or Outcome.INFRA),
         report=Report.model_validate(raw) if raw else None,
     )

@@ -69,8 +69,11 @@ async def _measure_by_schedule(fork: Fork, target: Target) -> None:
     last = await fork.note(L2_AT) or {}
     if last.get("sha") == target.sha or fork.now.timestamp() - last.get("at", 0) < every.total_seconds():
         return
-    newest = latest(await fork.ctx.store.runs(fork.name, target.sha, Level.L1.value, trunk=True))
-    ended = [newest.get((Level.L1, suite.suite)) for suite in suites]
+    ended = []
+    for capacity, wanted in (("", suites), (SECOND, [suite for suite in suites if suite.second])):
+        runs = await fork.ctx.store.runs(fork.name, target.sha, Level.L1.value, trunk=True, capacity=capacity)
+        newest = latest(runs)
+        ended += [newest.get((Level.L1, suite.suite)) for suite in wanted]
     if all(run is not None and run.outcome in (Outcome.PASSED, Outcome.WAIVED) for run in ended):
         await start_level(fork, target, Level.L2)
         await fork.put_note(L2_AT, {"sha": target.sha, "at": fork.now.timestamp()})
@@ -104,24 +107,27 @@ async def start_level(
     suites: tuple[str, ...] = (),
     again: bool = False,
     turn: Turn | None = None,
+    capacity: str = "",
 ) -> list[Run]:
-    """Queue a run for each suite of the level (or the named ones); a suite that has one at this commit is left alone,
-    unless `again`. Suites by hand (`manual`) are not queued. `turn` says what they are for where the target does not.
-    Gives the runs that were created.
+    """Queue a run for each suite of the level (or the named ones), on each of its capacities; a suite that has one at
+    this commit is left alone, unless `again`. Suites by hand (`manual`) are not queued. `turn` says what they are for
+    where the target does not; a search runs on one `capacity`. Gives the runs that were created there.
     """
     turn = _turn(target) if turn is None else turn
     created = []
     for suite in fork.config.validation.of(level):
         if suite.manual or (suites and suite.suite not in suites):
             continue
-        run = await _queue(fork, target, level, suite.once(), again=again, turn=turn)
-        if run is not None:
-            created.append(run)
-            if target.number is not None and needs_baseline(suite):
-                await _measure_trunk(fork, target, level, suite.once(), turn=turn)
-        second = suite.again()
-        if second is not None and turn is not Turn.SEARCH:
-            await _queue(fork, target, level, second, again=again, turn=turn, capacity=SECOND)
+        for where, one in (("", suite.once()), (SECOND, suite.again())):
+            if one is None or (turn is Turn.SEARCH and where != capacity):
+                continue
+            run = await _queue(fork, target, level, one, again=again, turn=turn, capacity=where)
+            if run is None:
+                continue
+            if where == capacity:
+                created.append(run)
+            if target.number is not None and needs_baseline(one):
+                await _measure_trunk(fork, target, level, one, turn=turn, capacity=where)
     return created
 
 
@@ -131,26 +137,28 @@ def _turn(target: Target) -> Turn:
     return Turn.GROUP if target.number == GROUP else Turn.PULL
 
 
-async def _measure_trunk(fork: Fork, target: Target, level: Level, suite: Suite, *, turn: Turn) -> None:
+async def _measure_trunk(
+    fork: Fork, target: Target, level: Level, suite: Suite, *, turn: Turn, capacity: str
+) -> None:  # fmt: skip
     """Where trunk has no number to compare with, nor is one on its way, its commit below the change is measured too."""
-    runs = await fork.ctx.store.runs(fork.name, level=level.value)
+    runs = await fork.ctx.store.runs(fork.name, level=level.value, capacity=capacity)
     mine = [r for r in runs if r.number is None and r.suite == suite.suite and r.turn is not Turn.SEARCH]
     if not any(run.state is not RunState.DONE or run.outcome == Outcome.PASSED for run in mine):
-        await _queue(fork, Target(target.base, target.base), level, suite, again=True, turn=turn)
+        await _queue(fork, Target(target.base, target.base), level, suite, again=True, turn=turn, capacity=capacity)
 
 
 async def _queue(
-    fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool, turn: Turn, capacity: str = ""
+    fork: Fork, target: Target, level: Level, suite: Suite, *, again: bool, turn: Turn, capacity: str
 ) -> Run | None:
     there = await fork.ctx.store.runs(fork.name, target.sha, level.value, suite=suite.suite, capacity=capacity)
     before = [r for r in there if r.number == target.number]
-    # a search's run is no answer to anybody else
-    mine = [r for r in before if turn is Turn.SEARCH or r.turn is not Turn.SEARCH]
+    mine = [r for r in before if _answers(r.turn, turn)]
     if mine and not again:
         return None
     if any(r.state is not RunState.DONE for r in mine):
         for r in mine:  # it is on its way: a second one beside it would prove nothing more
-            await fork.ctx.store.hasten_run(r.id, turn)
+            if not r.turn.tells_of_trunk:  # whose word it is stays
+                await fork.ctx.store.hasten_run(r.id, turn)
         return None
     place = str(target.number) if target.number is not None else "trunk"
     parts = (fork.name, place, target.sha, level.value, suite.suite, str(len(before)))
@@ -188,6 +196,15 @@ async def _queue(
         return None
     await offer(fork.ctx, run)
     return run
+
+
+def _answers(there: Turn, wanted: Turn) -> bool:
+    """Whether a run that is there will do for what is wanted: a search's for searches alone, and trunk, of which only
+    its own runs tell, is run for itself even where it was measured for a pull request.
+    """
+    if wanted.tells_of_trunk:
+        return there.tells_of_trunk
+    return wanted is Turn.SEARCH or there is not Turn.SEARCH
 
 
 async def push_again(fork: Fork) -> None:

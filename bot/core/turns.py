@@ -27,6 +27,21 @@ class Turn(IntEnum):
     TRUNK = 3
     SEARCH = 4
 
+    @property
+    def tells_of_trunk(self) -> bool:
+        """Whether such a run, at a commit of trunk and for no pull request, may open, close or feed a breakage."""
+        return _TELLS_OF_TRUNK[self]
+
+
+# each is decided by itself: what a new kind of runs says of trunk is not to be guessed
+_TELLS_OF_TRUNK: Mapping[Turn, bool] = {
+    Turn.GROUP: False,  # these three measure a commit below a change, to compare the change with
+    Turn.COMMAND: False,
+    Turn.PULL: False,
+    Turn.TRUNK: True,
+    Turn.SEARCH: False,  # today's suites at commits long past, where they may not even start
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:

@@ -79,6 +79,10 @@ def test_what_waited_long_without_a_turn_becomes_urgent() -> None:
     assert order(long, *fresh, served=served)[-1] == "search"
 
 
+def test_of_each_kind_of_runs_it_is_decided_whether_it_tells_of_trunk() -> None:
+    assert [turn for turn in Turn if turn.tells_of_trunk] == [Turn.TRUNK]
+
+
 LINES = st.tuples(st.sampled_from(["o/a", "o/b", "o/c"]), st.sampled_from([None, 0, 1, 2, 3]), st.sampled_from(Turn))
 EVENTS = st.lists(st.one_of(st.tuples(LINES, st.integers(1, 9)), st.none()), max_size=60)
 
