@@ -10,9 +10,11 @@ from typing import Any
 
 from bot.context import Breakage, GitError, Run
 from bot.core.bisect import Ask, Seen, next_step
+from bot.core.config import Suite
+from bot.core.dispatched import workflow_of
 from bot.core.render.text import code, line, plural, short
 from bot.core.trailers import parse
-from bot.core.triage import Digest, State, Suspect
+from bot.core.triage import Digest, State, Suspect, capacity_of, series_of, suite_of
 from bot.core.triage.searching import Hunt, Standing
 from bot.core.turns import Turn
 from bot.core.types import Level
@@ -34,7 +36,7 @@ async def why_not(fork: Fork, row: Breakage) -> str | None:
         return "A search is running already."
     if not row.data.get("after") or not row.data.get("first_bad"):
         return "It is not known after which commit it came: no green run before it, so there is nothing to search."
-    if all(suite.suite != row.data["suite"] for level in Level for suite in fork.config.validation.of(level)):
+    if _suite_in(fork, row.data["suite"]) is None:
         return f"{code(row.data['suite'])} is no suite of Graft's: what runs in other CI can't be searched from here."
     return await limit_reached(fork)
 
@@ -97,7 +99,7 @@ async def start(fork: Fork, row: Breakage, runs: list[Run], *, by: str) -> Break
         probes=tuple(red[:_MOST_PROBES]),
         by=by,
         started=fork.now.isoformat(),
-        before=tuple(run.id for run in runs if run.sha in shas and run.suite == suite),
+        before=tuple(run.id for run in runs if run.sha in shas and series_of(run.suite, run.capacity) == suite),
         weights=weights,
         never=never,
         max_runs=fork.config.triage.runs_per_search,
@@ -215,6 +217,12 @@ def _name(hunt: Hunt, sha: str) -> str:
     return short(sha)
 
 
+def _suite_in(fork: Fork, series: str) -> Suite | None:
+    """The suite of the fork's file as it runs on that capacity; None where it is not there, or not there any more."""
+    suites = [one for level in Level for one in fork.config.validation.of(level) if one.suite == suite_of(series)]
+    return next((one for suite in suites if (one := suite.again() if capacity_of(series) else suite)), None)
+
+
 async def _begun_today(fork: Fork) -> int:
     note = await fork.note(_DAY) or {}
     return int(note.get("count", 0)) if note.get("day") == fork.now.date().isoformat() else 0
@@ -241,7 +249,7 @@ async def _guarded(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Br
 
 
 async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breakage:
-    mine = [run for run in runs if run.sha in hunt.shas and run.suite == hunt.suite]
+    mine = [run for run in runs if run.sha in hunt.shas and series_of(run.suite, run.capacity) == hunt.suite]
     digests: list[Digest] = await read_runs(fork, mine)
     told = hunt.runs(digests)
     dead = tuple(sorted({run.position for run in told if run.seen is Seen.SKIP}))
@@ -259,7 +267,15 @@ async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Break
             said = f"more runs: {hunt.max_runs} were asked for, and too few of them proved anything"
             return _with(row, hunt.model_copy(update={"standing": Standing.INCONCLUSIVE, "said": said}))
         target = Target(hunt.shas[place], hunt.shas[0])
-        created = await start_level(fork, target, Level(hunt.level), suites=(hunt.suite,), again=True, turn=Turn.SEARCH)
+        created = await start_level(
+            fork,
+            target,
+            Level(hunt.level),
+            suites=(suite_of(hunt.suite),),
+            again=True,
+            turn=Turn.SEARCH,
+            capacity=capacity_of(hunt.suite),
+        )
         hunt = hunt.model_copy(update={"queued": hunt.queued + len(created)})
     return _with(row, hunt)
 
@@ -277,6 +293,9 @@ async def _end(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Breaka
 async def _inside(fork: Fork, hunt: Hunt) -> Hunt | None:
     """The search inside a bundle: its upstream commits applied again one by one on its parent, in the mirror alone."""
     (sha,) = hunt.culprits
+    suite = _suite_in(fork, hunt.suite)
+    if suite is None or workflow_of(suite.runner[-1]) is not None:  # GitHub does not know what is in the mirror alone
+        return None
     try:
         apart = await take_apart(fork, await asyncio.to_thread(fork.git.commit, sha))
     except GitError as error:  # the culprit on trunk is known all the same

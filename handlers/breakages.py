@@ -35,6 +35,7 @@ from bot.core.triage import (
     Trunk,
     Verdict,
     areas_of_cause,
+    capacity_of,
     suite_areas,
 )
 from handlers.bisecting import search_text
@@ -184,7 +185,7 @@ async def _data(
         "signature": finding.signature,
         "suite": main,
         "suites": {suite: tests[:MOST_TESTS] for suite, tests in suites.items()},
-        "tests": [test for tests in suites.values() for test in tests][:MOST_TESTS],
+        "tests": list(dict.fromkeys(test for tests in suites.values() for test in tests))[:MOST_TESTS],
         "red": [[test.suite, test.id] for test in finding.red][:MOST_TESTS],
         "level": mine[0].level.value if mine else old.get("level", "l1"),
         "area": areas[0] if areas else None,
@@ -238,7 +239,7 @@ async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, number
         Suspect(**{**one, "evidence": tuple(one["evidence"]), "carries": tuple(one["carries"])})
         for one in data.get("suspects", [])
     )
-    elsewhere = [(t.id, f"#{numbers[s]}" if s in numbers else "one not told yet") for t, s in finding.elsewhere]
+    elsewhere = [(_named(t), f"#{numbers[s]}" if s in numbers else "one not told yet") for t, s in finding.elsewhere]
     return BreakageFacts(
         key=row.key,
         title=data["title"],
@@ -262,8 +263,8 @@ async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, number
         kind=finding.kind.value,
         why=step.why,
         last_red=finding.last_red,
-        passing=[test.id for test in finding.tests if test not in red] if finding.red else [],
-        unseen=[test.id for test in finding.tests if test in seen],
+        passing=[_named(test) for test in finding.tests if test not in red] if finding.red else [],
+        unseen=[_named(test) for test in finding.tests if test in seen],
         elsewhere=elsewhere,
         masks=[test for _, test in data["masks"]],
         masks_issues=hidden,
@@ -275,6 +276,11 @@ async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, number
         search=search_text(data),
         rates=(finding.reds, finding.greens) if row.state == State.FLAKY else None,
     )
+
+
+def _named(test: Test) -> str:
+    """A test, with its suite where it is one that passes or fails on the other capacity apart."""
+    return f"{test.id} ({test.suite})" if capacity_of(test.suite) else test.id
 
 
 def _fingerprint(facts: BreakageFacts) -> str:

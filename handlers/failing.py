@@ -36,7 +36,9 @@ async def _twice(fork: Fork, first: SuiteResult, run: Run) -> SuiteResult:
     second = next((one for one in runs if one.number == run.number), None)
     if second is None:
         return replace(first, state=RunState.QUEUED, outcome=None)
-    other = await _result(fork, first.level, second)
+    other = await _result(fork, first.level, second, [one for one in runs if one.number == run.number])
+    told = tuple(replace(f, why=f"{f.why} (on {second.label})") if f.metric else f for f in other.failures)
+    other = replace(other, failures=told)
     if RunState.QUEUED in (first.state, other.state) or RunState.RUNNING in (first.state, other.state):
         waiting = first if first.state is not RunState.DONE else other
         return replace(waiting, attempt=first.attempt, run=first.run, failures=())
@@ -52,10 +54,22 @@ async def _twice(fork: Fork, first: SuiteResult, run: Run) -> SuiteResult:
         for one in said.disagreements
     )
     named = {failure.test for failure in argued}
-    rest = tuple(f for f in (*first.failures, *other.failures) if f.test not in named or f.metric is not None)
+    rest = tuple(f for f in _joined(first, other) if f.test not in named or f.metric is not None)
     if said.outcome is Outcome.DISAGREED:  # a suite as a whole is no failure beside what they disagree about
         rest = tuple(f for f in rest if f.test is not None or f.metric is not None)
     return replace(first, outcome=said.outcome, failures=tuple(dict.fromkeys((*argued, *rest))))
+
+
+def _joined(first: SuiteResult, second: SuiteResult) -> list[Failure]:
+    """Each failure once; of a metric it is told what it came to on each."""
+    found: dict[Failure, Failure] = {}
+    for one in (*first.failures, *second.failures):
+        if (before := found.get(one)) is not None:
+            told = "; ".join(dict.fromkeys(why for why in (before.why, one.why) if why))
+            found[one] = replace(before, why=told, unsure=before.unsure and one.unsure)
+        else:
+            found[one] = one
+    return list(found.values())
 
 
 def _half(result: SuiteResult, run: Run) -> Half:
@@ -98,11 +112,11 @@ async def baselines(fork: Fork) -> dict[str, float]:
     return found
 
 
-async def trunk_reports(fork: Fork, level: Level, suite: str) -> list[Report]:
-    """The reports of trunk's last good runs of a suite, newest first."""
+async def trunk_reports(fork: Fork, level: Level, suite: str, *, capacity: str = "") -> list[Report]:
+    """The reports of trunk's last good runs of a suite on one capacity, newest first."""
     good = await fork.ctx.store.runs(
         fork.name, level=level.value, suite=suite, outcome=Outcome.PASSED.value, trunk=True, states=(Row.DONE,),
-        limit=TRUNK_RUNS,
+        capacity=capacity, limit=TRUNK_RUNS,
     )  # fmt: skip
     return [Report.model_validate(run.report) for run in good if run.report]
 
@@ -129,21 +143,23 @@ _MEASURED = (Outcome.PASSED, Outcome.FAILED, Outcome.OMITTED)
 async def over_budget(fork: Fork, level: Level, run: Run, runs: Sequence[Run]) -> tuple[Failure, ...]:
     """The metrics of a run that break their budget, or may; `runs` are all at its commit, whose samples count too.
 
-    Trunk's numbers are those of the first capacity: a second one's are not compared.
+    Numbers of one capacity are compared with each other alone, here and on trunk.
     """
     suite = next((s for s in fork.config.validation.of(level) if s.suite == run.suite), None)
-    if suite is None or suite.manual or run.capacity or run.report is None or run.outcome not in _MEASURED:
+    suite = suite.again() if suite is not None and run.capacity else suite
+    if suite is None or suite.manual or run.report is None or run.outcome not in _MEASURED:
         return ()
     report = Report.model_validate(run.report)
     if not report.measurements and not suite.metrics:
         return ()
-    same = [one for one in runs if (one.level, one.suite, one.sha) == (run.level, run.suite, run.sha)]
+    place = (run.level, run.suite, run.sha, run.capacity)
+    same = [one for one in runs if (one.level, one.suite, one.sha, one.capacity) == place]
     earlier = [one for one in same if one.id != run.id and one.report and one.outcome in _MEASURED]
     return metric_failures(
         level=level,
         suite=suite,
         report=report,
-        trunk=await trunk_reports(fork, level, suite.suite),
+        trunk=await trunk_reports(fork, level, suite.suite, capacity=run.capacity),
         earlier=[Report.model_validate(one.report) for one in earlier],
     )
 

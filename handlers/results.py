@@ -53,7 +53,8 @@ async def suite_states(fork: Fork, *, sha: str, number: int | None) -> list[Suit
     there = await fork.ctx.store.runs(fork.name, sha)
     runs = [run for run in there if run.number == number and run.turn is not Turn.SEARCH]
     newest = latest(runs)
-    again = latest([run for run in await _second_runs(fork, sha) if run.number == number])
+    others = [run for run in await _second_runs(fork, sha) if run.number == number and run.turn is not Turn.SEARCH]
+    again = latest(others)
     known = await known_causes(fork, runs[0].base) if runs and number is not None else None
     states = []
     for level in Level:
@@ -65,6 +66,7 @@ async def suite_states(fork: Fork, *, sha: str, number: int | None) -> list[Suit
             if (second := suite.again()) is not None:
                 run = again.get((level, suite.suite))
                 other = await _state(fork, level, second, run, known) if run is not None else _missing(state, second)
+                other = _judged(other, await over_budget(fork, level, run, others)) if run and number else other
                 state = replace(state, second=replace(other, again=True))
             states.append(state)
     return states

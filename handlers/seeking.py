@@ -9,7 +9,7 @@ from bot.core.command import values as v
 from bot.core.manifest import covers
 from bot.core.render.answers import Said
 from bot.core.render.text import code
-from bot.core.triage import State
+from bot.core.triage import State, suite_of
 from bot.core.triage.searching import Hunt
 from handlers.asked import Asked
 from handlers.bisecting import ask, why_not
@@ -51,4 +51,5 @@ async def bisect(asked: Asked) -> Said:
 
 
 def _is_of(row: Breakage, target: str) -> bool:
-    return target in row.data["suites"] or any(covers(target, test) for test in row.data["tests"])
+    named = {name for series in row.data["suites"] for name in (series, suite_of(series))}
+    return target in named or any(covers(target, test) for test in row.data["tests"])

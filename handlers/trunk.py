@@ -54,12 +54,12 @@ async def read_trunk(fork: Fork, runs: list[Run]) -> Trunk:
     """
     order = await asyncio.to_thread(trunk_order, fork.git)
     on_trunk = set(order)
-    counts: dict[tuple[str, str], int] = {}
+    counts: dict[tuple[str, str, str], int] = {}
     chosen = []
     for run in runs:
         if not run.turn.tells_of_trunk:
             continue
-        key = (run.level, run.suite)
+        key = (run.level, run.suite, run.capacity)
         counts[key] = counts.get(key, 0) + 1
         if run.sha in on_trunk and counts[key] <= RUNS_OF_A_SUITE:
             chosen.append(run)

@@ -160,6 +160,7 @@ class Budgets(Model):
 
 
 Harness = Literal["pytest", "lit", "gtest", "ctest", "kernels", "bench", "command", "torchrun", "http"]
+_ONLY_TESTS = frozenset({"pytest", "lit", "gtest", "ctest"})  # whose results hold no measurement
 
 
 class Lab(Model):
@@ -222,6 +223,8 @@ class Suite(Model):
         change: dict[str, Any] = {"second": None, "env": {**self.env, **other.env}}
         if other.harness is not None:
             change |= {"harness": other.harness, "run": other.run, "canary": other.canary}
+            if other.harness in _ONLY_TESTS:
+                change["metrics"] = ()
         elif other.canary is not None:
             change["canary"] = other.canary
         if other.workflow is not None:

@@ -6,11 +6,12 @@ believed: that is a finding of its own, no pass and no ordinary failure.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.core.reports import key
 from bot.core.types import Outcome
-from bot.core.validation import Report, TestOutcome, TestResult, level_outcome
+from bot.core.validation import Report, TestOutcome, TestResult, exit_test, level_outcome
 
 _SPOKE = frozenset({Outcome.PASSED, Outcome.WAIVED, Outcome.FAILED, Outcome.OMITTED})
 
@@ -52,16 +53,17 @@ def together(*, first: Half, second: Half) -> Together:
     one, other = first.report, second.report
     if one is None or other is None or not {first.outcome, second.outcome} <= _SPOKE:
         return Together(outcome)
-    said, heard = _by_key(one), _by_key(other)
+    alike = one.harness == other.harness
+    said, heard = (_by_key(report, whole=alike) for report in (one, other))
     # ids of different harnesses may have nothing in common: then they can only agree as a whole
-    same = one.harness == other.harness or 2 * len(said.keys() & heard.keys()) >= max(len(said), len(heard))
+    same = alike or 2 * len(said.keys() & heard.keys()) >= max(len(said), len(heard))
     found: list[Disagreement] = []
     for name in dict.fromkeys((*said, *heard)):
         a, b = said.get(name), heard.get(name)
         left, right = _says(a, one), _says(b, other)
         if (same or (a and b)) and {left, right} in ({"passed", "failed"}, {"passed", "not reported"}):
             found.append(Disagreement((said.get(name) or heard[name]).id, left, right))
-    bad = _bad(one) | _bad(other)
+    bad = _bad(one, said) | _bad(other, heard)
     passes = [half in (Outcome.PASSED, Outcome.WAIVED) for half in (first.outcome, second.outcome)]
     if not found and passes[0] != passes[1] and (not same or not bad):
         found = [Disagreement(None, first.outcome.value, second.outcome.value)]
@@ -70,18 +72,23 @@ def together(*, first: Half, second: Half) -> Together:
     return Together(Outcome.DISAGREED if found and not agreed else outcome, tuple(found))
 
 
-def _by_key(report: Report) -> dict[str, TestResult]:
-    """The tests by the form that all formats share; of several results of one, the worst."""
+def _by_key(report: Report, *, whole: bool) -> dict[str, TestResult]:
+    """The tests by the form that all formats share; of several results of one, the worst. Without `whole` a command's
+    own exit status is none of them: another harness has nothing like it.
+    """
     found: dict[str, TestResult] = {}
     for test in report.tests:
         name = key(test.id)
+        if test.id == exit_test(report.suite) and not whole:
+            continue
         if name not in found or test.outcome.bad:
             found[name] = test
     return found
 
 
-def _bad(report: Report) -> frozenset[str]:
-    return frozenset(key(test) for test in (*(test.id for test in report.failures), *report.manifest.missing))
+def _bad(report: Report, tests: Mapping[str, TestResult]) -> frozenset[str]:
+    failed = (name for name, test in tests.items() if test.outcome.bad)
+    return frozenset((*failed, *(key(test) for test in report.manifest.missing)))
 
 
 def _says(test: TestResult | None, report: Report) -> str:

@@ -312,6 +312,11 @@ def calls_ctest(run: tuple[str, ...]) -> bool:
     return any(word.rpartition("/")[2] == "ctest" for word in run)
 
 
+def exit_test(suite: str) -> str:
+    """The id under which the exit status of a plain command stands among its tests."""
+    return f"{suite}::command"
+
+
 def is_canary(test: str, canary: str) -> bool:
     """Whether the test is the declared canary: the very id, or one that ends with it after a separator."""
     return test == canary or test.endswith(("::" + canary, "." + canary, "/" + canary, " " + canary))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.core.types import Outcome
-from bot.core.validation import TestOutcome, TestResult
+from bot.core.validation import TestOutcome, TestResult, exit_test
 from runners.harnesses import Collected, HarnessError, Place, Start, canary_place, interruption, merge
 from runners.harnesses.results import read
 from runners.process import Ended
@@ -30,7 +30,7 @@ class Command:
         outcome, reason = stopped if stopped is not None else (Outcome.PASSED, "")
         if stopped is None and not ended.started:
             outcome, reason = Outcome.INFRA, ended.tail.strip()
-        name = f"{place.suite.suite}::command"
+        name = exit_test(place.suite.suite)
         tests = merge(report.tests) if report is not None else ()
         verdict = TestOutcome.PASSED if ended.exit_code == 0 and stopped is None else TestOutcome.FAILED
         if outcome in (Outcome.PASSED, Outcome.FAILED):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from bot.core.saturation import Disagreement, Half, together
 from bot.core.types import Level, Outcome
-from bot.core.validation import ManifestCheck, Report, Subject, TestOutcome, TestResult
+from bot.core.validation import ManifestCheck, Report, Subject, TestOutcome, TestResult, exit_test
 
 T, U = "t/test_a.py::test_t", "t/test_a.py::test_u"
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -111,3 +111,19 @@ def test_both_must_pass_and_the_order_of_the_two_is_nothing(first: Half, second:
         assert not said.disagreements
     if said.outcome is Outcome.DISAGREED:
         assert said.disagreements
+
+
+def test_a_commands_exit_status_is_no_test_that_another_harness_lacks() -> None:
+    exits = exit_test("unit")
+    ran, judged = half(P, "pp"), half(F, "fpf", harness="command", names=[T, U, exits])
+    said = together(first=ran, second=judged)
+    assert (said.outcome, said.disagreements) == (Outcome.DISAGREED, (Disagreement(T, "passed", "failed"),))
+    # it alone is bad: they differ about the suite as a whole
+    said = together(first=ran, second=half(F, "ppf", harness="command", names=[T, U, exits]))
+    assert (said.outcome, said.disagreements) == (Outcome.DISAGREED, (Disagreement(None, "passed", "failed"),))
+    # a test that only the other harness has is not argued about
+    said = together(first=ran, second=half(F, "ppf", harness="command", names=[T, U, "t/test_a.py::test_v"]))
+    assert (said.outcome, said.disagreements) == (F, ())
+    # two capacities of one harness both have it
+    first, second = (half(one, word, harness="command", names=[exits]) for one, word in ((P, "p"), (F, "f")))
+    assert together(first=first, second=second).disagreements == (Disagreement(exits, "passed", "failed"),)

@@ -60,13 +60,14 @@ class Trunk:
         red: Mapping[str, str] | None = None,
         green: Sequence[str] = (),
         settle: bool = True,
+        capacity: str = "",
         **more: Any,
     ) -> None:
         """The suite's waiting run at the commit ends: which tests failed, with what text, and which passed."""
         store, world = self.world.context.store, self.world
         (run,) = [
             run
-            for run in await store.runs(FORK, sha)
+            for run in await store.runs(FORK, sha, capacity=capacity)
             if run.suite == suite and run.number is None and run.state is not RunState.DONE
         ]
         tests = [TestResult(id=test, outcome=TestOutcome.FAILED, message=text) for test, text in (red or {}).items()]

@@ -67,13 +67,12 @@ class Runs(Part):
         return [Run(**row) for row in rows]
 
     async def trunk_runs(self, repository: str, *, limit: int = 2000) -> list[Run]:
-        """Ended runs of trunk, newest first, without their request and report, which are large."""
+        """Ended runs of trunk on every capacity, newest first, without their request and report, which are large."""
         light = [column for column in _RUN if column.name not in ("request", "report")]
         statement = sa.select(*light).where(
             runs.c.repository == repository,
             runs.c.number.is_(None),
             runs.c.state == RunState.DONE,
-            runs.c.capacity == "",
         )
         rows = await self._all(statement.order_by(runs.c.id.desc()).limit(limit))
         return [Run(**row, request={}) for row in rows]

@@ -23,7 +23,7 @@ from bot.core.render.text import (
     short,
     table,
 )
-from bot.core.triage import Suspect
+from bot.core.triage import Suspect, capacity_of, suite_of
 
 LABEL = "trunk-breakage"
 STATE_LABELS = {
@@ -166,6 +166,8 @@ def _state(facts: BreakageFacts) -> str:
     if facts.reopened:
         lines.append(f"- came back {facts.reopened} {'time' if facts.reopened == 1 else 'times'}")
     parts.append("\n".join(lines))
+    again = [suite for suite in suites if capacity_of(suite)]
+    parts += [f"{code(one)} is {code(suite_of(one))} where it is proved a second time." for one in again]
     parts += [f"> {line(warning, 300)}" for warning in facts.warnings]
     return "\n\n".join(parts)
 

@@ -76,7 +76,8 @@ class SuiteState:
     def verdict(self) -> Outcome | None:
         """What the suite says, proved twice or once; None while it is not done."""
         both = self._both().outcome if self.second is not None else self.outcome
-        return None if both is None else level_outcome((both, *(one.outcome for one in self.metrics)))
+        metrics = (*self.metrics, *(self.second.metrics if self.second is not None else ()))
+        return None if both is None else level_outcome((both, *(one.outcome for one in metrics)))
 
     @property
     def disagreements(self) -> tuple[Disagreement, ...]:
@@ -85,8 +86,11 @@ class SuiteState:
 
     def _both(self) -> Together:
         assert self.second is not None
-        own = self.report.outcome if self.metrics and self.report else self.outcome  # budgets are the first's alone
-        return together(first=Half(own, self.report), second=Half(self.second.outcome, self.second.report))
+        return together(first=self._half(), second=self.second._half())
+
+    def _half(self) -> Half:
+        """What its tests came to: numbers of two capacities do not contradict each other."""
+        return Half(self.report.outcome if self.metrics and self.report else self.outcome, self.report)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +147,7 @@ def machine(head: str, states: Sequence[SuiteState]) -> dict[str, Any]:
                 "expected": s.report.manifest.expected if s.report else 0,
                 "failed": [t.id[:200] for t in s.report.failures[:100]] if s.report else [],
                 "causes": {key: found.kind.value for key, found in list((s.classes or {}).items())[:100]},
-                **({"metrics": [f"{m.name}: {m.why}"[:300] for m in s.metrics[:100]]} if s.metrics else {}),
+                **({"metrics": _machine_metrics(s)} if s.metrics else {}),
             }
             | (_machine_twice(s, s.second) if s.second is not None else {})
             for s in states
@@ -157,7 +161,12 @@ def _machine_twice(first: SuiteState, second: SuiteState) -> dict[str, Any]:
         "second": second.outcome.value if second.outcome else None,
         "second_failed": [t.id[:200] for t in second.report.failures[:100]] if second.report else [],
         "disagreed": [[(one.test or "")[:200], one.first, one.second] for one in first.disagreements[:100]],
+        **({"second_metrics": _machine_metrics(second)} if second.metrics else {}),
     }
+
+
+def _machine_metrics(state: SuiteState) -> list[str]:
+    return [f"{one.name}: {one.why}"[:300] for one in state.metrics[:100]]
 
 
 def _flat(states: Sequence[SuiteState]) -> list[SuiteState]:
@@ -305,7 +314,7 @@ def _metrics(state: SuiteState) -> str:
     shown = state.metrics[:50]
     rows = [f"- {'❔' if one.unsure else '❌'} {code(one.name)}: {line(one.why, 300)}" for one in shown]
     more = f"\n- … and {len(state.metrics) - len(shown)} more" if len(state.metrics) > len(shown) else ""
-    title = f"#### {state.level.value} {code(state.suite)}: {plural(len(state.metrics), 'metric')} not within budget"
+    title = f"#### {state.level.value} {state.name}: {plural(len(state.metrics), 'metric')} not within budget"
     return f"{title}\n\n" + "\n".join(rows) + more
 
 
