@@ -13,11 +13,13 @@ from bot.core.signature.compiler import diagnostic, pass_of
 from bot.core.signature.device import device_fault
 from bot.core.signature.dump import frame_of
 from bot.core.signature.exceptions import CONTROL_FLOW, exception, numeric, raised, spoken
+from bot.core.signature.frameworks import framework
 from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank, Signature
 from bot.core.signature.patterns import AnyOf
 from bot.core.signature.services import service
-from bot.core.signature.trouble import claim, trouble
+from bot.core.signature.speakers import speaker
+from bot.core.signature.trouble import claim, tells, trouble
 
 __all__ = ["Signature", "signature"]
 
@@ -83,7 +85,7 @@ def signature(text: str, test: str | None = None) -> Signature:
     reading = _read(clean(text))
     where = function_of(test or next(iter(reading.tests), None)) or reading.test_frame
     best = min(reading.found, key=lambda found: found.rank, default=None)
-    if best is None:
+    if best is None or (best.kind == "exit" and not where and reading.first != mask(best.title)):
         said = where or reading.first
         return _signature("nothing", (said or "no text",), UNKNOWN, test or reading.first or "no text")
     key = best.key
@@ -186,22 +188,31 @@ def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None
         return outside
     if found := wrapper(text, lowered):
         return found
+    machinery = None if error and claim(text, name) else speaker(text)
     found = _with_around(diagnostic(text, lowered), *around)
-    if found and not (found.kind == "told" and (outside or trouble(text, exception=name))):
+    if found and not (found.kind == "told" and (outside or machinery or trouble(text, exception=name))):
         return found
     if found := numeric(text, lowered):
         return found
     if error and outside and outside.rank < Rank.CRASH:
         return replace(outside, rank=Rank.EXCEPTION)
-    if outside:
-        return outside
-    if found := spoken(text, lowered):
+    if found := _machinery(text, name, outside, machinery):
         return found
+    for read in (framework, spoken):
+        if found := read(text, lowered):
+            return found
     if found := trouble(text, exception=name):
         return replace(found, rank=Rank.EXCEPTION) if error else found
-    if error:
-        return raised(error[0], error[1] or "", text, reading.frame)
-    return _last(text, lowered)
+    return raised(error[0], error[1] or "", text, reading.frame) if error else _last(text, lowered)
+
+
+def _machinery(text: str, exception: str | None, outside: Found | None, machinery: Found | None) -> Found | None:
+    """What stands around the code says, by the tables (`outside`), or by who speaks where they don't decide."""
+    if machinery is None or (outside and outside.cls != UNKNOWN and machinery.kind != "exit"):
+        return outside
+    # words that others use as well make the key where they tell enough: a machine says one thing in many ways
+    plain = trouble(text, exception=exception) if machinery.cls == INFRA else None
+    return plain if plain and tells(plain) else machinery
 
 
 def _outside(text: str, exception: str | None) -> Found | None:

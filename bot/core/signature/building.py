@@ -55,7 +55,9 @@ _WRAPPERS = AnyOf(
     r"returned non-zero exit status",
     r"linker command failed",
     r"too many errors emitted",
+    r"^error: (?:could not compile|aborting due to|build failed)",
 )
+_SIGNALLED = re.compile(r"\b(?:Error|code|status) (?:124|134|137|139)$")
 _OPAQUE = AnyOf(
     r"PassManager::run failed",
     r"Failures have been detected while processing an MLIR pass",
@@ -109,7 +111,7 @@ def _linked(told: dict[str, str | None], line: str) -> Found:
 
 def is_wrapper(line: str, lowered: str) -> bool:
     """Whether `line` only says that a build tool gave up."""
-    return _WRAPPERS.search(line, lowered) is not None
+    return _WRAPPERS.search(line, lowered) is not None and not _SIGNALLED.search(line)
 
 
 def is_opaque(line: str, lowered: str) -> bool:

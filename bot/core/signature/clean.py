@@ -17,6 +17,9 @@ _PREFIXES = re.compile(
     r"""(?:
       \s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[ \t|:-]{0,3}  # an ISO time
     | \s*\[?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z)?\]?[ \t]                                       # a time of day
+    | \s*\d{4}/\d\d/\d\d[ ]\d\d:\d\d:\d\d(?:\.\d+)?[ ]                                         # Go's
+    | \s*\[[ ]*\d{1,7}\.\d{6}\][ ]                                                            # the kernel's
+    | \s*\d{1,5}\.\d{1,3}[ ](?=[A-Z]{1,7}:)                                                   # docker's clock
     | \s*\[\d{4}-\d\d-\d\d[T ][\d:.,+Z-]{5,20}\][ \t]?
     | \s*(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ +\d{1,2}\ \d\d:\d\d:\d\d\ \S+\ [\w./-]+(?:\[\d+\])?:[ ]
     | [\w ./()-]{1,80}\t[\w ./()#-]{1,80}\t(?=\d{4}-\d\d-\d\dT)                               # job, step (gh run view)
@@ -37,7 +40,7 @@ _PREFIXES = re.compile(
     | \s*\[\d+/\d+\][ ](?=\D)                                                                 # ninja's progress
     | \s*\[[ ]*\d{1,3}%\][ ]
     | \s*\[?(?:ERROR|FATAL|CRITICAL|SEVERE|error)\]?(?:[ ]{2,}|:?[ ]-[ ]|\][ ]?:?[ ]?)(?=\S)
-    | (?:\#[ ])?[|│┃][ ]{1,2}(?=\S)
+    | \s*(?:\#[ ])?[|│┃][ ]{1,2}(?=\S)
     )""",
     re.VERBOSE,
 )

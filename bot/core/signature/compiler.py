@@ -10,7 +10,9 @@ from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, Found, Rank
 from bot.core.signature.patterns import AnyOf
 
-_ERROR = re.compile(r"(?:: ?|^)(?:fatal )?error(?: [A-Z]*\d+|\[[A-Z]+\d+\])?\s?: (?P<message>.+)$", re.I)
+_ERROR = re.compile(
+    r"(?:: ?|^)(?:fatal |internal compiler )?error(?P<code> [A-Z]*\d+|\[[\w:-]+\])?\s?: (?P<message>.+)$", re.I
+)
 _NVCC_ERROR = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
 _PLACE = re.compile(
     r"(?:^|[\s\"(>])(?P<file>[^\s:()\"]+(?: [^\s:()\"]+)?)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|\":\d+:\d+\))$"
@@ -67,6 +69,14 @@ _PASS = AnyOf(
 _SANITIZER = re.compile(r"(?:ERROR|WARNING|SUMMARY): (?P<tool>\w+Sanitizer): (?P<kind>[\w-]+)")
 _RUNTIME_CHECK = re.compile(r"^(?P<file>\S{1,200}?):\d+:\d+: runtime error: (?P<message>.+)$")
 _GTEST = re.compile(r"^(?P<file>\S{1,300}\.\w+)(?::\d+|\(\d+\)): Failure$")
+# compilers that leave the word out: Go's, and those of other languages whose source they show
+_BARE = re.compile(
+    r"^(?:vet: )?(?:\./)?(?P<file>[\w./-]{1,200}\.(?:go|rs|swift|hs|kt|scala|zig|nim|ml|f90|f)):\d+:\d+: "
+    r"(?!warning|note|info|remark|hint|===)(?P<message>.+)$"
+)
+_SHOWN = re.compile(
+    r"^Error: .{1,200} at \(\d\)|^Warning, treated as error|\[-Werror[=\]]|\bwarnings? (?:being )?treated as errors?"
+)
 _LINT = re.compile(r"^(?P<file>[\w./-]{1,200}\.\w+):\d+:(?:\d+:)? (?P<code>[A-Z]{1,4}\d{2,5})\b[: ]")
 
 
@@ -79,6 +89,10 @@ def diagnostic(line: str, lowered: str) -> Found | None:
             return told
     if found := _GTEST.match(line):
         return _code("gtest", line, base(found["file"]))
+    if found := _BARE.match(line):
+        return _code("compile", line, base(found["file"]), mask(found["message"]))
+    if _SHOWN.search(line):
+        return _code("compile", line, "", mask(line), rank=Rank.FAULT + 1)
     if found := _LINT.match(line):
         return _code("lint", line, found["code"], base(found["file"]))
     return None
@@ -108,7 +122,9 @@ def _placed(line: str, lowered: str) -> Found | None:
         head = line[: found.start()]
         place = _PLACE.search(head[-300:])
         file = base(place["file"]) if place else ""
-        located = place is not None or head.startswith(("loc(", "<unknown>", "<stdin>", "within split"))
+        # a number of its own is a compiler's: error[E0308], error TS2322
+        coded = found["code"] is not None and any(letter.isdigit() for letter in found["code"])
+        located = place is not None or coded or head.startswith(("loc(", "<unknown>", "<stdin>", "within split"))
         if not located and not _TOOL.match(head):
             return None
     return _message(found["message"].strip(), line, lowered, file, located)

@@ -11,6 +11,7 @@ from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank
 _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
     (name, cls, re.compile(pattern, re.I))
     for name, cls, pattern in (
+        ("hardware", INFRA, r"hardware error|uncorrectable|_contained\b|error_?contained"),
         ("illegal-address", CODE, r"illegal memory access|illegal_?address"),
         ("misaligned-address", CODE, r"misaligned_?\s?address"),
         ("illegal-instruction", CODE, r"illegal_?\s?instruction"),
@@ -79,6 +80,7 @@ _ENUM = re.compile(
     r"|HIPBLAS_STATUS|ROCBLAS_STATUS|NVRTC|ZE_RESULT|UR_RESULT|PI)_(?:STATUS_|RESULT_)?ERROR_?(?P<name2>[A-Z]\w+)"
     r"|\b(?P<api3>CUBLAS|CUDNN|CUSPARSE|CUSOLVER|HIPBLAS|ROCBLAS|MIOPEN)_STATUS_(?P<name3>(?!SUCCESS)[A-Z]\w+)"
 )
+_RETURNED = re.compile(r"\b(?P<api>cud?a|hip)\w{0,40}\b.{0,200}[=:] ?\d{1,4} \((?P<what>[a-z][^)]{5,80})\)", re.I)
 _MEMORY_FAULT = re.compile(
     r"Memory access fault by GPU(?: node)?[^.]{0,120}on address.{0,60}?(?:Reason: (?P<reason>[^.]{1,80}))?\.?\s*$", re.I
 )
@@ -89,8 +91,10 @@ _GPU_GONE = re.compile(
     r"|(?P<lost>GPU (?:has )?fallen off the bus|Unable to determine the device handle for GPU)"
     r"|\bError (?P<system>80[2-9])\b: "
     r"|(?P<old>(?:NVIDIA|CUDA|ROCm|AMD) driver on (?:your|this) \w+ is (?:too old|out of date))"
+    r"|(?P<driver>\bdriver (?:is )?not initiali[sz]ed|hsa api call failure)"
     r"|(?P<toolkit>could not select device driver)"
-    r"|(?P<none>No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver|No (?:HIP|ROCm) GPUs"
+    r"|(?P<none>No devices were found|No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver"
+    r"|No (?:HIP|ROCm) GPUs"
     r"|0 active drivers|no ROCm-capable device)",
     re.I,
 )
@@ -105,7 +109,13 @@ def device_fault(line: str) -> Found | None:
     if found := _OUT_OF_MEMORY.search(line):
         return _found(found["api"], "out-of-memory", CODE, line)
     if found := _GPU_GONE.search(line):
-        names = {"nvml": "nvml", "lost": "lost", "old": "driver-too-old", "toolkit": "container-toolkit"}
+        names = {
+            "nvml": "nvml",
+            "lost": "lost",
+            "old": "driver-too-old",
+            "toolkit": "container-toolkit",
+            "driver": "driver",
+        }
         told = next(name for name, value in found.groupdict().items() if value)
         name = names.get(told, "no-device")
         if told in ("xid", "system"):
@@ -117,8 +127,11 @@ def device_fault(line: str) -> Found | None:
         return _named(found["triton"] or found["api"], what, line)
     if found := _ENUM.search(line):
         name = found["name"] or found["name2"] or found["name3"]
-        api = found["api"] or found["api2"] or found["api3"]
-        return _named(api.split("_")[0], f"error {name}", line)
+        api = (found["api"] or found["api2"] or found["api3"]).split("_")[0]
+        what = f"error {name}"
+        return _named(api, what if _known(what) or not _known(line) else line, line)
+    if (found := _RETURNED.search(line)) and _known(found["what"]):
+        return _named("CUDA" if found["api"].lower().startswith("cu") else "HIP", found["what"], line)
     return None
 
 

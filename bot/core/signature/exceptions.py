@@ -6,7 +6,7 @@ import re
 
 from bot.core.signature.clean import base
 from bot.core.signature.mask import mask, words
-from bot.core.signature.model import CODE, HARNESS, Found, Rank
+from bot.core.signature.model import CODE, HARNESS, UNKNOWN, Found, Rank
 from bot.core.signature.patterns import AnyOf
 
 _NAME = (
@@ -15,6 +15,7 @@ _NAME = (
     r"|Mismatch|Impossible)\d?"
 )
 _ANYWHERE = re.compile(rf"(?<![\w.$<])(?P<name>{_NAME})(?:\s?:\s+|\((?=['\"fr]))(?P<message>.*)$")
+_EMPTY = re.compile(rf"^(?P<name>{_NAME}):(?P<message>)$")
 _START = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+): (?P<message>.*)$")
 _BARE = re.compile(rf"^(?:[\w.]+ - )?(?P<name>{_NAME})(?:\(\))?$")
 _ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
@@ -40,6 +41,10 @@ _POOR = frozenset(
     {"AssertionError", "IndexError", "KeyError", "NotImplementedError", "RecursionError", "StopIteration"}
 )
 _SHOWN = re.compile(r"^at \d+:\d+:")
+# the cause is told elsewhere
+_ELSEWHERE = re.compile(
+    r"\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output|above)\b|run with \w+_DEBUG", re.I
+)
 _MODULE = re.compile(r"No module named ['\"]?(?P<module>[\w.]+)")
 _IMPORT = re.compile(
     r"cannot import name '?(?P<name>\w+)'?(?: from (?:partially initialized module )?'?(?P<module>[\w.]+))?"
@@ -92,7 +97,7 @@ def exception(line: str) -> tuple[str, str] | None:
         return (_short(bare["name"]), "") if bare else None
     name, message = found["name"], found["message"]
     for _ in range(4):
-        inner = _ANYWHERE.search(message) if not message.startswith("No module") else None
+        inner = (_ANYWHERE.search(message) or _EMPTY.match(message)) if not message.startswith("No module") else None
         if not inner:
             break
         name, message = inner["name"], inner["message"]
@@ -114,6 +119,8 @@ def is_wrapper(name: str, message: str) -> bool:
 
 def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) -> Found:
     """The exception `name: message`, raised at `frame` (file, function)."""
+    if _ELSEWHERE.search(message):
+        return Found("elsewhere", Rank.WRAPPER, UNKNOWN, (name, mask(message)), line)
     rank = Rank.WRAPPER if is_wrapper(name, message) else Rank.EXCEPTION
     if module := _MODULE.search(message):
         cls = CODE if _NATIVE.search(module["module"]) else HARNESS

@@ -40,7 +40,7 @@ DISK = rules(
     (
         "stale mount",
         r"Stale (?:NFS )?file handle",
-        r"Transport endpoint is not connected",
+        r"[Tt]ransport endpoint (?:is not connected|shutdown)",
         r"\bESTALE\b",
         r"Structure needs cleaning",
     ),
@@ -57,6 +57,13 @@ MACHINE = rules(
         r"unable to (?:open|write|mmap) shared memory",
     ),
     (
+        "device node",
+        r"(?P<what>/dev/(?:kfd|dri|nvidia|infiniband|shm|fuse|kvm)\b[\w/-]{0,40}).{0,60}(?:denied|not permitted"
+        r"|No such|cannot"
+        r"|fail|busy|not found|does not exist)",
+        r"(?:Unable|cannot|could not|fail).{0,40}(?P<node>/dev/(?:kfd|dri|nvidia|infiniband|fuse|kvm)\b[\w/-]{0,40})",
+    ),
+    (
         "network mount",
         r"(?:No such file or directory|cannot access|not found|unavailable).{0,20}"
         r"(?:/[\w.-]{1,40}){0,3}/(?:gvfs|nfs|efs|fsx|smb|cifs|lustre|gpfs|cvmfs|afs)/(?P<what>[^'\s]+)",
@@ -71,6 +78,8 @@ MACHINE = rules(
         r"killed by the (?:OOM|kernel)",
         r"ran out of (?:host )?memory",
         r"system is (?:running )?low on memory",
+        r"pthread_create failed: Resource",
+        r"Out of memory, malloc failed",
     ),
     (
         "runner lost",
@@ -78,7 +87,10 @@ MACHINE = rules(
         r"|has been lost|went away|is offline|went offline|stopped responding|failed to come online)",
         r"(?:runner|agent|machine|pod).{0,60}(?P<what>not reachable|unreachable|disconnected|is unhealthy"
         r"|did(?: not|n't) (?:respond|connect))",
+        r"(?P<what>stopped hearing) from",
+        r"(?P<healthy>healthy network connection)",
         r"(?P<what>lost (?:communication|connection|contact)) (?:with|to) the (?:server|runner|agent|node)",
+        r"\b(?:runner|agent|node|instance) (?P<lost>lost|disappeared|went offline|died)\b",
     ),
     (
         "runner stopped",
@@ -117,11 +129,13 @@ MACHINE = rules(
         r"(?:reserve|save|restore|download)\w* ?cache.{0,80}(?:fail|unable|error|respond)",
         r"(?:fail|unable)\w* (?:to )?(?:save|restore|reserve|download)\w* (?:the )?cache",
         r"cache (?:service|server).{0,60}(?:respond|fail|unavail|error|down)",
+        r"sccache: error: (?P<what>[^:,]{1,80})",
         r"sccache.{0,80}(?:server|timed out|startup|couldn't connect)",
     ),
     (
         "artifact service",
-        r"(?:fail|unable)\w* (?:to )?(?:create|upload|finali[sz]e|download|list)\w* ?artifact.{0,120}(?:respon"
+        r"(?:fail|unable)\w* (?:to )?(?:create|upload|finali[sz]e|download"
+        r"|list)\w* ?artifact(?!.{0,200}\b409\b).{0,120}(?:respon"
         r"|request|ECONN|timeout|timed|5\d\d|network|service|retry|attempt)",
         r"artifact (?:upload|download) (?:failed|timed out)",
     ),
@@ -166,7 +180,8 @@ BUSY = rules(
         "device busy",
         r"Device or resource busy",
         r"(?:Unable to create|could not lock).{0,200}\.lock'?:? ?(?:File exists)?",
-        r"Could not get lock",
+        r"dpkg was interrupted",
+        r"Could not get lock (?P<lock>[\w./-]+)",
         r"is (?:held|locked) by (?:another )?process",
     ),
 )
@@ -216,9 +231,9 @@ NO_NETWORK = rules(
     ),
     (
         "tls",
-        r"(?:SSL|TLS)(?::| )[\w ]{0,30}(?:error|failed|handshake|failure|verify|alert)",
+        r"(?:SSL|TLS)(?::| )[\w ]{0,30}(?:error|failed|handshake(?! timeout)|failure|verify|alert)",
         r"CERTIFICATE_VERIFY_FAILED",
-        r"handshake (?:timeout|failed|failure)",
+        r"handshake (?:failed|failure)",
         r"certificate (?:verify failed|has expired|problem|signed by unknown)",
         r"gnutls_handshake",
         r"SSL_ERROR",
@@ -229,7 +244,7 @@ NO_NETWORK = rules(
     ),
     (
         "connection refused",
-        r"(?<!127.0.0.1)(?:Connection refused|\bECONNREFUSED\b|refused to connect)",
+        r"(?<!127.0.0.1)(?:Connection refused|\bECONNREFUSED\b|refused to connect|connection .{0,60}was refused)",
     ),
     (
         "no route",
@@ -282,6 +297,8 @@ NETWORK = rules(
         r"ProtocolError",
         r"ServerDisconnected",
         r"Empty reply from server",
+        r"\bhttps?://[^\s\"']+[\"']?: (?:unexpected )?EOF",
+        r"ClosedChannelException|ChannelClosedException",
         r"stream .{0,20}not closed cleanly",
         r"Broken pipe.{0,30}(?:ssh|remote|upload)",
         r"curl: ?\((?:18|52|55|56|92)\)",
@@ -318,6 +335,7 @@ NETWORK = rules(
         "download",
         r"(?:failed|unable|could not|cannot|error)(?: to)? (?:download|fetch|retriev|pull)\w*\b.{0,200}(?:https?://"
         r"|after \d+ (?:attempts|retries|tries))",
+        r"\bdownload(?:s|ing)? (?:has |have )?failed",
         r"(?:giving up|failed) after \d+ (?:attempts|retries|tries)",
     ),
     (
@@ -347,6 +365,8 @@ NETWORK = rules(
         r"CRC (?:check )?fail",
         r"object file .{1,80} is empty",
         r"loose object .{0,80}corrupt",
+        r"pack has bad object|inflate returned -\d",
+        r"EINTEGRITY",
     ),
     (
         "quota",

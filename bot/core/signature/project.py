@@ -110,6 +110,8 @@ PACKAGES = rules(
         r"UnsatisfiableError",
         r"held broken packages",
         r"version solving failed",
+        r"ERESOLVE|unable to resolve dependency",
+        r"failed to select a version for [`'](?P<crate>[\w-]+)",
     ),
     (
         "python version",
@@ -180,6 +182,7 @@ SHELL = rules(
         r"(?:command not found|not recognized as an internal)\W*(?P<other>[\w.-]*)",
         r"exec: \"?(?P<exec>[\w./-]+)\"?: (?:executable file not found|stat)",
         r"executable file not found",
+        r"Cannot run program \"(?P<java>[\w./-]+)\"",
         r"env: ['‘]?(?P<env>[\w.-]+)['’]?: No such file",
         r"(?:line \d+|\bsh: \d+|\b(?:bash|zsh|dash)): (?:\d+: )?(?P<sh>\S+): No such file or directory$",
         r"'(?P<win>\w+)' is not recognized",
@@ -243,6 +246,10 @@ WORKFLOW = rules(
         r"could not find expected ':'",
         r"did not find expected",
         r"template is not valid",
+        r"Unable to process file command",
+        r"Error when evaluating",
+        r"Matrix vector",
+        r"Missing script",
         r"TemplateValidationException",
         r"not a valid (?:event|runner|shell)",
     ),
@@ -253,6 +260,7 @@ WORKFLOW = rules(
         r"unable to find version",
         r"Could not find file .{0,200}action\.ya?ml",
         r"Missing download info for",
+        r"Cannot find module '[^']{0,200}/_actions/",
         r"(?:deprecated|no longer supported) version of [`'\"]?actions",
         r"uses a deprecated",
         r"not allowed (?:to be used )?in .{1,80}(?:repository|enterprise)",
@@ -266,6 +274,7 @@ WORKFLOW = rules(
         r"(?:environment variable|secret|parameter|argument) .{0,60}(?:is not set|not set|is required|is missing"
         r"|must be set|undefined)",
         r"unbound variable",
+        r"\b(?:get|set|define|provide|missing|export) (?:the )?(?P<env>[A-Z][A-Z0-9_]{3,60}) (?:env|environment)",
         r"parameter (?:null or )?not set",
     ),
     (
@@ -283,6 +292,8 @@ WORKFLOW = rules(
         r"Unable to (?:find|download) (?:any |an )?artifact",
         r"No files were found with the provided path",
         r"no artifacts? (?:found|matching)",
+        r"artifact with (?:this|the same) name already exists",
+        r"\(409\) Conflict",
     ),
     (
         "not found",

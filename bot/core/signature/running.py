@@ -74,6 +74,9 @@ TESTS = rules(
         r"unable to (?:load|parse) (?:config|.{1,80}lit)",
         r"lit\.(?:site\.)?cfg",
         r"unsupported test format",
+        r"Could not find executable",
+        r"Required test coverage",
+        r"No data to report",
         r"should extend from .{0,60}TestCase",
         r"Torch not compiled with CUDA",
         r"pytest: error",
@@ -238,6 +241,7 @@ EXITS = rules(
         "killed",
         r"exit(?:ed)?(?: with)?(?: exit)?(?: status| code)?:? (?:137|-9)\b",
         r"returned non-zero exit status 137",
+        r"\bError 137$",
     ),
     (
         "time limit",

@@ -35,7 +35,7 @@ _NOUNS = (
         "gpu",
         _any(
             r"NVML|NVSwitch|fabric ?manager|device plugin|MPS server|/dev/(?:kfd|dri|nvidia)\S*",
-            r"(?:nvidia|cuda|rocm|amdgpu|display)[ -]driver",
+            r"(?:nvidia|cuda|rocm|amdgpu|display)[ -]driver|MIG(?: mode)?",
         ),
         r"GPUs?",
     ),
@@ -46,7 +46,8 @@ _NOUNS = (
     ),
     (
         "runner",
-        r"(?:self-hosted|hosted|enabled) runners?|virtual machine|hypervisor|host machine|spot instance",
+        r"(?:self-hosted|hosted|enabled) runners?|launcher for agent|virtual machine|hypervisor|host machine"
+        r"|spot instance",
         r"runners?|agents?|instances?|VM|spot",
     ),
     (
@@ -78,13 +79,15 @@ _ONLY = _any(
     r"not (?:yet )?(?:ready|online|healthy|mounted|acquired|valid yet)|temporarily unavailable|interruption",
 )
 _ANY = _any(
-    r"not (?:yet )?(?:running|available|responding|initiali[sz]ed|valid)|unreachable|unavailable|clos(?:ed|ing) down",
+    r"not (?:yet |been |fully |currently ){0,3}(?:running|available|responding|initiali[sz]ed|valid)|unreachable"
+    r"|unavailable|clos(?:ed|ing) down",
     r"lost|gone|terminat\w+|too old|out of date|exhausted|insufficient|degraded|unresponsive|overloaded|fail(?:ed|ure)",
     r"time(?:d)? out|stopped|disconnected|crash(?:ed)?|shut(?:ting)? down|interrupted|no enabled|CONNECTION FAILED",
 )
 _BEFORE = _any(
     r"Insufficient|sufficient|No enabled|terminat(?:ed|ion) of|waiting for|error dialing|Failed to pull|not reach",
-    r"unable to establish a connection to.{0,20}|Unable to (?:open|allocate|reach|contact|schedule|provision|dial)",
+    r"unable to establish a connection to.{0,20}|Unable to (?:open|allocate|reach|contact|schedule|provision|dial"
+    r"|enable|reset|query)",
     r"lost (?:connection|contact) (?:to|with)|no space on",
 )
 _EDGE, _END = r"(?<![\w.'\"-])", r"(?![\w'\"(-])"
@@ -118,7 +121,14 @@ _PLAINLY = re.compile(
     r"(?P<quota>\bquota\b.{0,60}\bexceeded|exceed\w* .{0,40}\bquota\b)"
     r"|(?P<capacity>Insufficient\w*Capacity|(?:no|not enough|insufficient|not have (?:enough|sufficient)) "
     r"(?:\S+ )?capacity (?:in|for|available|left))"
-    r"|(?P<memory>(?:out[- ]of[- ]memory|OOM)[ -]killer)|(?P<network>network (?:error|failure|outage|problem)s?\b)"
+    r"|(?P<memory>(?:out[- ]of[- ]memory|OOM)[ -]killer)|(?P<network>network (?:error|failure|outage|problem"
+    r"|connectivity)s?\b|bad network)"
+    r"|(?P<blamed>\b(?:caused by|due to|because of) (?:an? |the )?.{0,40}\b(?:fabric|nvswitch|hardware|firewall"
+    r"|network|infrastructure"
+    r"|driver|dns|proxy)\b)"
+    r"|(?P<exhausted>\b(?:could not find an available|no (?:free|available|more)|out of|exhausted (?:all )?)\b.{0,40}"
+    r"\b(?:ip(?:v4)? address|address pool|ports?|subnets?|licen[sc]es?|executors?)\b)"
+    r"|(?P<retries>retry count(?:er)? exceeded|retries exhausted|maximum (?:number of )?retries)"
     r"|(?P<lock>\block\b.{0,80}\b(?:another|other) process (?:holds|has|is using|owns))"
     r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
     re.I,
@@ -127,7 +137,7 @@ _ERRNO = re.compile(
     r"\[Errno (?P<number>\d{1,3})\]|\berrno[ =:]+(?P<bare>\d{1,3})\b|\bos error (?P<rust>\d{1,3})\b", re.I
 )
 # Linux: I/O, no device, busy, disk, quota, and all that a network says
-_MACHINES = frozenset({5, 6, 12, 16, 19, 28, 30, 100, 101, 102, 103, 104, 110, 111, 112, 113, 116, 117, 121, 122})
+_MACHINES = frozenset({5, 6, 12, 16, 19, 28, 30, 100, 101, 102, 103, 104, 108, 110, 111, 112, 113, 116, 117, 121, 122})
 _ANYONES = frozenset({11, 23, 24, 32})  # processes, files, pipes: the code can use them up as well
 _NODE = re.compile(
     r"\b(?P<name>E(?:CONN(?:RESET|REFUSED|ABORTED)|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))\b"
@@ -175,6 +185,11 @@ def trouble(line: str, *, exception: str | None) -> Found | None:
     return _found(line, noun.partition("_")[0], " ".join(what) or mask(words.lower()), rank=Rank.SPOKEN)
 
 
+def tells(found: Found) -> bool:
+    """Whether the words of a trouble say more than that something failed."""
+    return _ANYTHINGS.search(found.key[-1]) is None
+
+
 def _number(line: str) -> Found | None:
     if _FORK.search(line):
         return _found(line, "process", "fork")
@@ -216,7 +231,8 @@ def _speaks_of_outside(exception: str) -> bool:
         "EnvironmentError",
     ) or (
         re.search(
-            r"HTTP|Http|Connection|Network|Timeout|Unavailable|Socket|Client|Remote|Cluster|Docker|Driver|Lock|Node(?:Died|Lost|Fail)|AllocationFailed",
+            r"HTTP|Http|Connection|Network|Timeout|Unavailable|Socket|Client|Remote|Cluster|Docker|Driver|Lock"
+            r"|Node(?:Died|Lost|Fail)|AllocationFailed",
             exception,
         )
         is not None
