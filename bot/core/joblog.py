@@ -59,6 +59,7 @@ _MARKERS: tuple[tuple[Cause, re.Pattern[str]], ...] = tuple(
         (
             Cause.TIMED_OUT,
             r"has timed out after \d+|exceeded the maximum execution time|Timeout: job|DUE TO TIME LIMIT"
+            r"|!+ session-timeout: [\d.]+ sec exceeded !+|reached timeout, skipping remaining tests"
             r"|step timed out|job timed out|timed out after \d+ (?:minutes|hours)",
         ),
         (
@@ -75,7 +76,7 @@ _MARKERS: tuple[tuple[Cause, re.Pattern[str]], ...] = tuple(
         (
             Cause.STOPPED,
             r"!+ (?:stopping after \d+ failures|xdist\.dsession\.Interrupted|Interrupted: ).*!+"
-            r"|maximum crashed workers reached",
+            r"|maximum crashed workers reached|reached maximum number of test failures, skipping remaining",
         ),
         (
             Cause.BROKEN,
@@ -112,6 +113,12 @@ def infra_text(message: str) -> bool:
     return _MARKERS[0][1].search(message) is not None and not _VETO.search(message)
 
 
+def halted_text(message: str) -> bool:
+    """Whether a skip's reason says that a failure of another test kept it from running (lit, ctest)."""
+    return _HALTED.match(message) is not None
+
+
+_HALTED = re.compile(r"\s*(?:User interrupt|Fixture dependency failed|Failed test dependencies: )", re.IGNORECASE)
 # a compiler's own complaint or a wrong use of memory is code, whatever else stands beside it
 _VETO = re.compile(
     r"illegal memory access|out of memory|out of resource|misaligned address|AssertionError|Mismatched elements"

@@ -6,13 +6,14 @@ have a result. A gap that nothing explains is an omission, whatever colour the j
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime, timedelta
 from enum import StrEnum
 
-from bot.core.joblog import Cause, Evidence, by_exit, evidence, infra_text
+from bot.core.joblog import Cause, Evidence, by_exit, evidence, halted_text, infra_text
 from bot.core.manifest import Exemption, SuiteManifest, TestChanges, adjust, covers, renamed, touches
 from bot.core.reports import FORMATS, ParsedReport, ParsedTest, key, module_of, parse, parse_log, running_at_end
 from bot.core.types import Outcome
@@ -21,6 +22,8 @@ from bot.core.validation import TestOutcome, is_canary
 _BROKE_OFF = (Cause.CRASH, Cause.TIMED_OUT, Cause.CANCELLED)
 # how far the clocks of a runner and of the service that started it may be apart
 _SKEW = timedelta(seconds=60)
+# gtest's own way to skip: a suite or test whose name begins so is only listed
+_DISABLED = re.compile(r"(?<![^./])DISABLED_")
 _ENVIRONMENT = ("requires", "need", "not available", "could not import", "no module", "gpu", "cuda", "hip", "device")
 
 
@@ -245,6 +248,9 @@ def _has_result(
         if name in before:
             return True
         reason = " ".join(result.message for result in results).lower()
+        if look.bad and all(_halted(result) for result in results):
+            look.note(FindingKind.EXPLAINED_SKIP, test, "not run after the failure of another")
+            return True
         if _skip_in_diff(look, test, reason, diff):
             look.note(FindingKind.EXPLAINED_SKIP, test, "the diff touches the test's file and skips it")
             return True
@@ -252,11 +258,21 @@ def _has_result(
     return False
 
 
+def _halted(result: ParsedTest) -> bool:
+    """Whether the tool left it out because another had failed; gtest then gives the test's own line, no reason."""
+    own = f"{result.file}:{result.line}"
+    lines = {line.strip() for line in result.message.splitlines() if line.strip()}
+    return halted_text(result.message) or (result.line is not None and lines == {own})
+
+
 def _skip_in_diff(look: _Look, test: str, reason: str, diff: TestChanges) -> bool:
     """Whether the change itself skips the test: by id where the diff was read, else by its file and its reason.
 
     A skip for want of a device or a module is the machine's doing, and an added test has to run.
     """
+    enabled = _DISABLED.sub("", test)
+    if enabled != test and any(covers(name, enabled) for name in (*diff.renamed, *diff.deleted)):
+        return True
     if any(covers(name, test) for name in diff.added):
         return False
     if diff.skipped is not None:

@@ -302,6 +302,67 @@ def test_a_skip_that_the_diff_adds() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "element", "words"),
+    [
+        ("lit-xunit", "<testcase classname='K.d' name='{}.mlir'>{}</testcase>", "<skipped message='User interrupt'/>"),
+        (
+            "ctest",
+            "<testcase classname='{0}' name='{0}'>{1}</testcase>",
+            "<skipped message='Fixture dependency failed'/>",
+        ),
+        (
+            "gtest",
+            "<testcase classname='S' name='{}' file='s.cpp' line='7' status='run' result='completed'>{}</testcase>",
+            "<skipped message='s.cpp:7&#x0A;'><![CDATA[s.cpp:7\n]]></skipped>",
+        ),
+    ],
+)
+def test_what_a_failure_kept_from_running_is_no_omission(kind: str, element: str, words: str) -> None:
+    names = {"lit-xunit": ("K :: d/a.mlir", "K :: d/b.mlir"), "ctest": ("a", "b"), "gtest": ("S.a", "S.b")}[kind]
+    suite = "<testsuite name='K' tests='2' timestamp='2026-11-29T02:11:09'>{}</testsuite>"
+
+    def two(first: str, second: str) -> bytes:
+        return suite.format(element.format("a", first) + element.format("b", second)).encode()
+
+    says(red(two(FAIL, words), kind=kind, tests=names), "failed")
+    # no failure that explains it, or another reason beside one
+    says(run(two("", words), kind=kind, tests=names), "omitted", names[1:])
+    says(red(two(FAIL, SKIP), kind=kind, tests=names), "failed", names[1:])
+
+
+@pytest.mark.parametrize(
+    ("line", "verdict"),
+    [
+        ("warning: reached maximum number of test failures, skipping remaining tests", "not_run"),
+        ("warning: reached timeout, skipping remaining tests", "not_run"),
+        ("!!!!!!!!!!! session-timeout: 600.0 sec exceeded !!!!!!!!!!!", "not_run"),
+        ("session timeout: 600.0s", "failed"),
+    ],
+)
+def test_a_run_that_stopped_itself_says_so(line: str, verdict: str) -> None:
+    says(red(junit(passing(TESTS[:3])), log=line), verdict)
+    says(red(junit([case(TESTS[0], FAIL)]), log=line), "failed", [] if verdict == "not_run" else TESTS[1:])
+
+
+def test_a_gtest_that_the_diff_switches_off() -> None:
+    off = "LinearLayout.DISABLED_Zeros"
+    listed = "<testcase classname='LinearLayout' name='DISABLED_Zeros' status='notrun' result='suppressed'/>"
+    ran = "".join(
+        f"<testcase classname='{test.rpartition('.')[0]}' name='{test.rpartition('.')[2]}' status='run'/>"
+        for test in GTEST
+        if test != "LinearLayout.Zeros"
+    )
+    report = f"<testsuites timestamp='2026-11-29T02:11:09'><testsuite name='g'>{ran}{listed}</testsuite></testsuites>"
+    for diff in (
+        TestChanges(renamed={"LinearLayout.Zeros": off}),
+        TestChanges(deleted=("LinearLayout.Zeros",), added=(off,)),
+    ):
+        says(run(report.encode(), kind="gtest", tests=GTEST, diff=diff), "passed")
+    says(run(report.encode(), kind="gtest", tests=GTEST), "omitted", ["LinearLayout.Zeros"])
+    says(run(report.encode(), kind="gtest", tests=GTEST[:1], diff=TestChanges(added=(off,))), "omitted", [off])
+
+
 def test_a_module_that_skips_itself() -> None:
     skipped = (
         "<testcase classname='' name='python.test.unit.language.test_tlx_dot'><skipped message='no tlx'/></testcase>"
