@@ -13,7 +13,6 @@ from handlers.affording import affordable
 from handlers.asked import see_head
 from handlers.batches import batch_of
 from handlers.fork import NotAFork, open_fork
-from handlers.landing import BASE_GONE
 from handlers.validate import start_level, stranger, target_of
 
 
@@ -74,13 +73,7 @@ def _head(job: Job) -> Seen | None:
 async def pull_closed(ctx: Context, job: Job) -> None:
     """Job `pull_closed`: merged or given up: its runs end, and the plan is made anew."""
     number = int(job.payload["number"])
-    try:
-        fork = await open_fork(ctx, job.scope)
-    except NotAFork:
-        if await ctx.store.batch_of(job.repository, number) is not None:
-            # the branch with Graft's file was deleted, and GitHub closes what is open against it: nobody refused it
-            await ctx.store.put_note(job.installation, job.repository, BASE_GONE, True, ctx.now())
-        raise
+    fork = await open_fork(ctx, job.scope)
     await fork.enqueue("validate", f"#{number}", {"number": number})
     await fork.enqueue("ingest", "repository")
 

@@ -7,7 +7,7 @@ from handlers.batches import see
 from handlers.cherry_pick import work_off
 from handlers.dashboard import update_dashboard
 from handlers.fork import Fork, open_fork
-from handlers.landing import BASE_GONE, note_ends
+from handlers.landing import note_ends
 from handlers.planning import CannotPlan
 from handlers.plans import plan_now, stored_plan
 from handlers.rewritten import follow_if_asked, forget_rewrite, note_rewrite
@@ -39,14 +39,12 @@ async def ingest(ctx: Context, job: Job) -> None:
 
 async def _read(fork: Fork) -> None:
     """Fetch both sides; where one can't be read, what is known stands, stale from the last good reading on, never 0."""
-    ours = side = f"{fork.name}, branch {fork.config.fork.branch}"
+    side = f"{fork.name}, branch {fork.config.fork.branch}"
     try:
         await fork.fetch_fork()
         side = f"{fork.config.upstream.repository}, branch {fork.config.upstream.branch}"
         await fork.fetch_upstream()
     except FetchError as error:
-        if side == ours and error.kind == "missing":
-            await fork.put_note(BASE_GONE, True)
         await _failed(fork, f"{side}: {_MEND.get(error.kind, '')}{error.stderr}")
         if error.kind == "moved":
             await note_rewrite(fork)

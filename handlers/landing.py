@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.context import Git, Pull
 from bot.core.audit import ApprovalRecord, AuditKind, ExceptionRecord, LevelRecord, PatchFate, PatchRecord, SyncRecord
-from bot.core.batches import Batch, BatchState, ClosedWhy
+from bot.core.batches import Batch, BatchState, ClosedWhy, closed_with_base
 from bot.core.gate import GateFacts, decide
 from bot.core.render.pull import read_batch, restate
 from bot.core.trailers import parse
@@ -19,8 +19,6 @@ from handlers.fork import FORK, UPSTREAM, Fork
 from handlers.rollback import point_before
 
 MAX_PATCHES = 100
-BASE_GONE = "base_gone"
-"""The note that the fork's branch was not there at the last look."""
 
 
 async def note_ends(fork: Fork, seen: Seen, plan: Plan | None) -> Seen:
@@ -36,15 +34,21 @@ async def note_ends(fork: Fork, seen: Seen, plan: Plan | None) -> Seen:
         if pull.landed:
             changed[row_key(batch)] = await land(fork, batch, pull, plan)
         elif pull.state == "closed":
-            why = why_closed(pull)
-            if why is ClosedWhy.PERSON and await fork.note(BASE_GONE):
-                why = ClosedWhy.BRANCH_GONE  # GitHub closes what is open against a branch that somebody deletes
-            closed = replace(batch, state=BatchState.CLOSED, closed_why=why)
+            closed = replace(batch, state=BatchState.CLOSED, closed_why=why_closed(pull))
+            if closed.closed_why is ClosedWhy.PERSON and await _went_with_base(fork, number):
+                closed = replace(closed, closed_why=ClosedWhy.BRANCH_GONE)
+                # in the body first: a lost store must not take it for a person's refusal
+                await fork.github.update_pull(number, body=restate(pull.body, closed))
             await save_batch(fork, closed)
             changed[row_key(batch)] = closed
-    if await fork.note(BASE_GONE):
-        await fork.put_note(BASE_GONE, None)
     return Seen(tuple(changed.get(row_key(batch), batch) for batch in seen.batches), seen.pulls)
+
+
+async def _went_with_base(fork: Fork, number: int) -> bool:
+    """Whether GitHub closed it since somebody deleted the branch that it was open against, told by its own history:
+    of the deletion no webhook may have come, and the branch may be there again.
+    """
+    return closed_with_base([(one.event, one.created_at) for one in await fork.github.events(number)])
 
 
 async def land(fork: Fork, batch: Batch, pull: Pull, plan: Plan | None) -> Batch:

@@ -6,6 +6,7 @@ import base64
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from bot.core.types import BatchKind, Bundle, Chain, Disposition, Grade, Plan, PlannedCommit, ReasonKind, Verdict
@@ -33,6 +34,31 @@ class ClosedWhy(StrEnum):
     SUPERSEDED = "superseded"
     SPLIT = "split"
     BRANCH_GONE = "branch_gone"
+
+
+_AT_ONCE = timedelta(seconds=2)
+
+
+def closed_with_base(history: Sequence[tuple[str, datetime | None]]) -> bool:
+    """Whether GitHub closed a pull request because its base branch was deleted: nobody refused it.
+
+    `history` holds the names and times of its events, oldest first: GitHub writes `base_ref_deleted` and then `closed`,
+    within a second, the order of which no page of GitHub's promises.
+    """
+    closed = [place for place, (event, _) in enumerate(history) if event == "closed"]
+    if not closed:
+        return False
+    last = closed[-1]
+    for event, _ in reversed(history[:last]):
+        if event in ("reopened", "base_ref_changed"):
+            break
+        if event == "base_ref_deleted":
+            return True
+    at = history[last][1]
+    return any(
+        event == "base_ref_deleted" and at is not None and when is not None and when - at <= _AT_ONCE
+        for event, when in history[last + 1 :]
+    )
 
 
 @dataclass(frozen=True, slots=True)

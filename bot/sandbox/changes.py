@@ -168,6 +168,7 @@ def _update_bases(world: World, repo: Repository, branch: str, new: str, login: 
         if pull is None or item.state != "open" or pull.base_ref != branch:
             continue
         if new == ZERO:
+            note(world, item, "base_ref_deleted", login)
             close(world, repo, item, login)
         elif world.store(repo).is_ancestor(pull.head_sha, new):
             pull.merged_at, pull.merged_by, pull.merge_commit_sha = world.now(), login, pull.head_sha

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bot.core.batches import Batch, BatchState, ClosedWhy, Next, WaitKind, branch_of, key_of, next_batches
+from bot.core.batches import (
+    Batch,
+    BatchState,
+    ClosedWhy,
+    Next,
+    WaitKind,
+    branch_of,
+    closed_with_base,
+    key_of,
+    next_batches,
+)
 from bot.core.types import (
     BatchKind,
     Bundle,
@@ -159,3 +170,26 @@ def test_nothing_is_ever_opened_twice_or_before_its_need(data: st.DataObject) ->
                 assert set(c.waits_for) <= inside
     carried = [sha for batch in batches for sha in batch.commits]
     assert len(carried) == len(set(carried))
+
+
+@pytest.mark.parametrize(
+    ("history", "with_base"),
+    [
+        ("closed@0", False),
+        ("", False),
+        ("labeled@0 base_ref_deleted@5 closed@6", True),
+        ("base_ref_deleted@5 labeled@5 closed@5", True),
+        ("closed@5 base_ref_deleted@6", True),  # GitHub wrote them the other way round
+        ("closed@5 base_ref_deleted@60", False),  # refused, and its base deleted later
+        ("base_ref_deleted@5 closed@6 reopened@90 closed@99", False),  # taken up again, then refused
+        ("base_ref_deleted@5 base_ref_changed@6 closed@7", False),  # somebody gave it another base first
+        ("closed@1 reopened@2 base_ref_deleted@5 closed@6", True),
+        ("head_ref_deleted@5 closed@5", False),  # its own branch: whose it was did not want it
+    ],
+)
+def test_who_closed_a_pull_request_is_told_by_its_history(history: str, with_base: bool) -> None:
+    start = datetime(2026, 11, 29, tzinfo=UTC)
+    events = [one.split("@") for one in history.split()]
+    assert closed_with_base([(name, start + timedelta(seconds=int(at))) for name, at in events]) is with_base
+    if events and not history.startswith("closed@5 "):
+        assert closed_with_base([(name, None) for name, _ in events]) is with_base

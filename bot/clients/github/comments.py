@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.clients.github.api import Api, segment
 from bot.clients.github.errors import NotFound, Validation
-from bot.clients.github.models import AppInfo, Comment, Issue, Label, Reaction
+from bot.clients.github.models import AppInfo, Comment, Issue, IssueEvent, Label, Reaction
 from bot.clients.github.transport import Writer
 
 _STAMP = re.compile(r"<!-- graft-stamp: (\d+) -->")
@@ -165,6 +165,10 @@ class Issues(Comments):
         params = {"state": state, **({"labels": ",".join(labels)} if labels else {})}
         found = [Issue.model_validate(raw) for raw in await self._list("/issues", params, limit=limit)]
         return [issue for issue in found if issue.pull_request is None]
+
+    async def events(self, number: int) -> list[IssueEvent]:
+        """The history of an issue or a pull request, oldest first."""
+        return [IssueEvent.model_validate(raw) for raw in await self._list(f"/issues/{number}/events")]
 
     async def create_issue(
         self,

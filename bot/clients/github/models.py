@@ -48,6 +48,13 @@ class Label(_Model):
     description: Text = ""
 
 
+class IssueEvent(_Model):
+    """One line of the history of an issue or a pull request."""
+
+    event: Text = ""
+    created_at: datetime | None = None
+
+
 class RepositoryInfo(_Model):
     """A repository."""
 
