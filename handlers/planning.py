@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -16,7 +16,7 @@ from bot.core.lineage import Below, textual
 from bot.core.owners import owners_of
 from bot.core.plan import Candidate, Draft, Surroundings, draft, skipped_by_rule
 from bot.core.reverts import revert_links
-from bot.core.risk import Trial
+from bot.core.risk import FORK_LACKS, Trial
 from bot.core.trailers import pull_number
 from bot.core.types import Commit, Disposition, Ledger, LedgerEntry, Plan, Reason, ReasonKind, Verdict
 from handlers.moves import read_layout
@@ -241,7 +241,19 @@ def _candidate(commit: Commit, footprint: Footprint, below: Below, result: PickR
         return Candidate(commit, footprint, Trial("clean"), below)
     paths = tuple(conflict.path for conflict in result.conflicts)
     no_effect = result.kind == "empty" and bool(result.kept_deleted)
-    return Candidate(commit, footprint, Trial(result.kind, paths, no_effect), below, result.kept_deleted, result.error)
+    trial = Trial(result.kind, paths, no_effect, dict(_notes(result)))
+    return Candidate(commit, footprint, trial, below, result.kept_deleted, result.error)
+
+
+def _notes(result: PickResult) -> Iterator[tuple[str, str]]:
+    """What stands in the way of each file's merge where it is not its text."""
+    for conflict in result.conflicts:
+        if conflict.kind in {"modify/delete", "rename/delete"}:
+            yield conflict.path, FORK_LACKS if conflict.ours_oid is None else "upstream deletes it"
+        elif conflict.base_oid is None and conflict.ours_oid and conflict.theirs_oid:
+            yield conflict.path, "both added it"
+        elif conflict.kind != "contents":
+            yield conflict.path, conflict.kind
 
 
 def _proved(

@@ -17,6 +17,7 @@ from bot.core.config import Config
 from bot.core.divergence import FileDivergence
 from bot.core.footprint import FootprintCache
 from bot.core.history import History, read_history
+from bot.core.render.plan import reason_dict
 from bot.core.reverts import Link, revert_links
 from bot.core.risk import RevertFacts, Trial, assess, chance_of_hand_work, verdict
 from bot.core.signals import Signal, signals
@@ -210,10 +211,7 @@ def window(
                     "place": place,
                     "landed": landed.sha if landed else None,
                     "identical": _same_as_landed(scratch, commit.sha, landed) if landed else None,
-                    "reasons": [
-                        {"kind": r.kind.value, "text": r.text, "evidence": list(r.evidence), "weight": r.weight}
-                        for r in commit.reasons
-                    ],
+                    "reasons": [reason_dict(reason) for reason in commit.reasons],
                 }
             )
     return {"upstream": plan.upstream_tip, "fork": plan.fork_tip, "picks": rows, "summary": _window_summary(plan, rows)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 from bot.core.types import Plan, PlannedCommit
@@ -19,6 +19,7 @@ _COLOUR = {
     "skipped": "dim",
 }
 _LINKS = 12
+_EVIDENCE = 20
 
 
 def show_plan(plan: Plan) -> None:
@@ -70,11 +71,12 @@ def show_explained(facts: dict[str, Any]) -> None:
     for name, key in (("waits for", "waits_for"), ("awaited by", "awaited_by")):
         if facts[key]:
             console.print(Text(f"{name:12} " + " ".join(sha[:12] for sha in facts[key])))
-    table = Table("weight", "reason", "why", "evidence", box=None)
+    # folded, not cut: a path is told whole
+    table = Table("weight", "reason", "why", Column("evidence", overflow="fold"), box=None)
     for reason in facts["reasons"]:
-        table.add_row(
-            f"{reason['weight']:.2f}", reason["kind"], Text(reason["text"]), Text("\n".join(reason["evidence"]))
-        )
+        more = len(reason["evidence"]) - _EVIDENCE
+        told = [*reason["evidence"][:_EVIDENCE], *([f"… and {more} more: --json shows all"] if more > 0 else [])]
+        table.add_row(f"{reason['weight']:.2f}", reason["kind"], Text(reason["text"]), Text("\n".join(told)))
     console.print(table)
 
 

@@ -121,6 +121,8 @@ def _print(judged: list[Judged], *, fit: bool, as_json: bool) -> None:
 
 
 def _row(judged: Judged) -> dict[str, Any]:
+    from bot.core.render.plan import reason_dict
+
     decided = judged.decided
     return {
         "upstream": decided.question.upstream,
@@ -128,10 +130,7 @@ def _row(judged: Judged) -> dict[str, Any]:
         "verdict": decided.verdict.value,
         "identical": judged.identical,
         "chance": round(decided.chance, 4),
-        "reasons": [
-            {"kind": r.kind.value, "text": r.text, "evidence": list(r.evidence), "weight": r.weight}
-            for r in decided.reasons
-        ],
+        "reasons": [reason_dict(reason) for reason in decided.reasons],
         "differs": list(judged.differs),
     }
 

@@ -211,19 +211,19 @@ class _Planner:
         paths = candidate.footprint.paths
         if skipped_by_rule(paths, self.ingest):
             text = "touches only what the fork's file says to skip"
-            return Verdict.SKIPPED, (Reason(ReasonKind.SKIP_RULE, text, tuple(sorted(paths)[:5])),)
+            return Verdict.SKIPPED, (Reason(ReasonKind.SKIP_RULE, text, tuple(sorted(paths))),)
         if candidate.trial.kind != "empty":
             return None
         if candidate.kept_deleted:
             text = "changes only files that the fork deleted"
-            return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, text, candidate.kept_deleted[:5]),)
+            return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, text, candidate.kept_deleted),)
         if not paths:
             return Verdict.EMPTY, (Reason(ReasonKind.NO_EFFECT, "changes nothing"),)
         if missing := self._missing(candidate.commit.sha):
             if not missing <= frozenset(self.around.given_up):
                 return None  # it takes back what is still to come, and has to come after that
             text = "takes back what the fork will not port, so that there is nothing to take back"
-            return Verdict.EMPTY, (Reason(ReasonKind.REVERT, text, tuple(sorted(missing))[:5]),)
+            return Verdict.EMPTY, (Reason(ReasonKind.REVERT, text, tuple(sorted(missing))),)
         return Verdict.EMPTY, (Reason(ReasonKind.ALREADY_THERE, "the fork holds this change already"),)
 
     def _needs(self, candidate: Candidate) -> dict[str, _Need]:
@@ -277,7 +277,7 @@ class _Planner:
         extra += self._near(candidate, needs)
         if self._series(sha):
             text = f"one of {len(self._family(sha)) + 1} that take each other back and bring each other in again"
-            extra.append(Reason(ReasonKind.REVERT, text, tuple(sorted(self._family(sha))[:5]), 0.8))
+            extra.append(Reason(ReasonKind.REVERT, text, tuple(sorted(self._family(sha))), 0.8))
         if sha in self.around.moved:
             extra.append(self.around.moved[sha][0])
         if candidate.error is not None:
@@ -288,7 +288,7 @@ class _Planner:
         if candidate.kept_deleted:
             # plain git calls this a conflict: what it means beside the rest is for a person to see
             text = "also changes files that the fork deleted, which stay deleted"
-            extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted[:5], _STRONG))
+            extra.append(Reason(ReasonKind.FORKED_FILE, text, candidate.kept_deleted, _STRONG))
         if not extra:
             return found
         kept = [reason for reason in found if reason.kind is not ReasonKind.INDEPENDENT]
@@ -318,7 +318,7 @@ class _Planner:
             ("refers to what commits that are not in the fork give another signature", self._resigned(candidate)),
         ):
             if found:
-                evidence = tuple(f"{name} ({origin[:12]})" for name, origin in sorted(found.items())[:5])
+                evidence = tuple(f"{name} ({origin[:12]})" for name, origin in sorted(found.items()))
                 yield Reason(ReasonKind.CORRELATED, text, evidence, _NEAR)
 
     def _resigned(self, candidate: Candidate) -> dict[str, str]:

@@ -21,19 +21,21 @@ from bot.core.weights import BASE, SAFE_BELOW, WATCH_BELOW, WEIGHTS
 _CERTAIN = 1.0
 _STRONG = 0.9
 _NEVER_SAFE = 0.07  # what is too large to be read, can't be, or changes what the fork counts on is never called safe
-_SHOWN = 5
+FORK_LACKS = "the fork does not hold it"  # a note of a trial
 
 
 @dataclass(frozen=True, slots=True)
 class Trial:
     """What the trial pick said: clean, empty or conflict, with the paths in conflict.
 
-    `no_effect`: the change is empty only since the fork deleted what it touches.
+    `no_effect`: the change is empty only since the fork deleted what it touches. `notes`: of a path in conflict, what
+    stands in the way where it is not its text.
     """
 
     kind: str
     conflicts: tuple[str, ...] = ()
     no_effect: bool = False
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,11 +126,22 @@ def _weight(hazard: float) -> float:
 
 def _of_trial(trial: Trial) -> Iterator[Reason]:
     if trial.kind == "conflict":
-        yield Reason(ReasonKind.CONFLICT, "does not merge with the fork", trial.conflicts, _CERTAIN)
+        told = (f"{path}: {trial.notes[path]}" if path in trial.notes else path for path in trial.conflicts)
+        yield Reason(ReasonKind.CONFLICT, _conflict(trial), tuple(told), _CERTAIN)
     elif trial.kind == "empty" and trial.no_effect:
         yield Reason(ReasonKind.NO_EFFECT, "changes only files that the fork deleted")
     elif trial.kind == "empty":
         yield Reason(ReasonKind.ALREADY_THERE, "the fork holds this change already")
+
+
+def _conflict(trial: Trial) -> str:
+    if not trial.conflicts:
+        return "does not merge with the fork"
+    first, *others = trial.conflicts
+    more = f" and {len(others)} more file{'s' if len(others) > 1 else ''}" if others else ""
+    if {trial.notes.get(path) for path in trial.conflicts} == {FORK_LACKS}:
+        return f"changes {first}{more}, which the fork does not hold"
+    return f"does not merge in {first}{more}"
 
 
 def _of_rules(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:
@@ -142,9 +155,9 @@ def _of_rules(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:
         if hits and rule.toolchain:
             pins += hits
         elif hits:
-            yield Reason(ReasonKind.RULE, f"the fork's file calls it risky: {rule.name}", tuple(hits[:_SHOWN]), _STRONG)
+            yield Reason(ReasonKind.RULE, f"the fork's file calls it risky: {rule.name}", tuple(hits), _STRONG)
     if pins:
-        yield Reason(ReasonKind.TOOLCHAIN, "moves the toolchain", tuple(dict.fromkeys(pins))[:_SHOWN], _STRONG)
+        yield Reason(ReasonKind.TOOLCHAIN, "moves the toolchain", tuple(dict.fromkeys(pins)), _STRONG)
 
 
 def _of_revert(revert: RevertFacts | None) -> Iterator[Reason]:
@@ -153,7 +166,7 @@ def _of_revert(revert: RevertFacts | None) -> Iterator[Reason]:
     if not revert.known:
         yield Reason(ReasonKind.REVERT, "takes back a commit that is not found", (), _STRONG)
     elif revert.unlanded:
-        yield Reason(ReasonKind.REVERT, "takes back what the fork has not landed", revert.unlanded[:_SHOWN], _STRONG)
+        yield Reason(ReasonKind.REVERT, "takes back what the fork has not landed", revert.unlanded, _STRONG)
 
 
 def _leaning(
@@ -170,9 +183,7 @@ def _leaning(
         known = unlanded.symbols
         evidence = [f"{name} ({known[name][:12]})" if name in known else name for name in sorted(brought)]
         evidence += [f"{path} ({unlanded.paths[path][:12]})" for path in paths]
-        yield Reason(
-            ReasonKind.LEANS_ON_UNLANDED, "uses what the fork has not landed", tuple(evidence[:_SHOWN]), _STRONG
-        )
+        yield Reason(ReasonKind.LEANS_ON_UNLANDED, "uses what the fork has not landed", tuple(evidence), _STRONG)
 
 
 def _names_in_code(footprint: Footprint) -> frozenset[str]:
@@ -190,14 +201,14 @@ def _of_constants(footprint: Footprint, divergence: Divergence) -> Iterator[Reas
     """Another value merges, compiles, and may still be wrong for who counts on the old one."""
     if found := constants(footprint, divergence):
         text = "changes the value of what the fork's own code uses"
-        yield Reason(ReasonKind.CHANGES_USED_SYMBOL, text, found[:_SHOWN], _NEVER_SAFE)
+        yield Reason(ReasonKind.CHANGES_USED_SYMBOL, text, found, _NEVER_SAFE)
 
 
 def _unreadable(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:
     unparsed = sorted(file.path for file in footprint.files if not file.parsed)
     if unparsed:
         text = "files could not be read by their grammar, so their symbols are not known"
-        yield Reason(ReasonKind.UNPARSABLE, text, tuple(unparsed[:_SHOWN]), _NEVER_SAFE)
+        yield Reason(ReasonKind.UNPARSABLE, text, tuple(unparsed), _NEVER_SAFE)
     if len(footprint.files) > ingest.max_files:
         yield Reason(
             ReasonKind.TOO_LARGE, f"touches {len(footprint.files)} files, over {ingest.max_files}", (), _NEVER_SAFE

@@ -12,7 +12,6 @@ from bot.core.divergence import Divergence, FileDivergence
 from bot.core.footprint import TOP, FileFootprint, Footprint, Language, is_test, language_of
 from bot.core.types import ReasonKind
 
-_SHOWN = 5
 _COMMON = 0.02  # a name in more than this share of the fork's files says nothing of who uses what
 _RARE = 12  # … but one in no more files than this is never common
 _SHORTEST = 3  # letters; a shorter name is a local variable's
@@ -214,4 +213,4 @@ def _used(names: Iterable[str], divergence: Divergence) -> list[str]:
 
 
 def _signal(name: str, kind: ReasonKind, text: str, evidence: Collection[str], count: int | None = None) -> Signal:
-    return Signal(name, kind, text, tuple(evidence)[:_SHOWN], log2(1 + (len(evidence) if count is None else count)))
+    return Signal(name, kind, text, tuple(evidence), log2(1 + (len(evidence) if count is None else count)))

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from bot.cli import build as commands
 from bot.sandbox.sample import Sample, build
+from tests.clients.test_git import Work, lines
 
 
 @pytest.fixture(scope="module")
@@ -62,6 +63,30 @@ def test_explain_tells_all_of_one_commit(sample: Sample, kept: Path) -> None:
     assert sha in by_number.stdout
     picked = json.loads(run(sample, kept, "--explain", sample.picked[0], "--json").stdout)
     assert (picked["place"], picked["disposition"]) == (None, "picked")
+
+
+def test_evidence_is_cut_only_where_it_says_so(tmp_path: Path) -> None:
+    work = Work(tmp_path / "work")
+    files = {f"lib/{number:02}.txt": lines() for number in range(30)}
+    work.commit("base", {**files, "lib/new.txt": lines()})
+    work.git("branch", "fork")
+    sha = work.commit("upstream's", {"lib/new.txt": lines((3, "new"))})
+    work.git("checkout", "-q", "fork")
+    work.commit("the fork's", {path: lines((5, "fork")) for path in files})
+    sides = ["--upstream", str(work.path), "--upstream-ref", "main", "--fork", str(work.path), "--fork-ref", "fork"]
+
+    def told(*more: str) -> str:
+        return CliRunner().invoke(commands(["plan"]), ["plan", *sides, "--cache", str(tmp_path / "kept"), *more]).stdout
+
+    planned = json.loads(told("--json"))["bundles"][0]["commits"][0]["reasons"][0]
+    assert (len(planned["evidence"]), planned["evidence_total"]) == (5, 30)
+    assert json.loads(told("--explain", sha, "--json"))["reasons"][0]["evidence"] == sorted(files)
+    page = told("--explain", sha)
+    assert "lib/19.txt" in page
+    assert "lib/20.txt" not in page
+    assert "and 10 more" in " ".join(page.split())
+    told("--html", str(tmp_path / "plan.html"))
+    assert "(+27)" in (tmp_path / "plan.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

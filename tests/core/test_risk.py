@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bot.core.config import Ingest, RiskRule
 from bot.core.divergence import Divergence, FileDivergence, file_divergence
 from bot.core.footprint import Footprint
-from bot.core.risk import RevertFacts, Trial, Unlanded, assess, chance_of_hand_work, verdict
+from bot.core.risk import FORK_LACKS, RevertFacts, Trial, Unlanded, assess, chance_of_hand_work, verdict
 from bot.core.signals import signals, specific, toolchain_pins, vanished
 from bot.core.types import Reason, ReasonKind, Verdict
 from bot.core.weights import SAFE_BELOW, WATCH_BELOW, WEIGHTS
@@ -193,6 +193,25 @@ def test_what_history_cannot_teach_is_fixed(given_: dict[str, object], kind: Rea
     reasons = assess(**{"footprint": OTHER, "divergence": fork(), "trial": trial, **given_})  # type: ignore[arg-type]
     assert kind in [r.kind for r in reasons]
     assert verdict(reasons, trial) is result
+
+
+@pytest.mark.parametrize(
+    ("paths", "notes", "told", "evidence"),
+    [
+        (("a.cpp",), {}, "does not merge in a.cpp", ("a.cpp",)),
+        (("a.cpp", "b.td"), {"b.td": "both added it"}, "does not merge in a.cpp and 1 more file",
+         ("a.cpp", "b.td: both added it")),
+        (("a", "b", "c"), {"a": FORK_LACKS}, "does not merge in a and 2 more files", (f"a: {FORK_LACKS}", "b", "c")),
+        (("a", "b"), {"a": FORK_LACKS, "b": FORK_LACKS}, "changes a and 1 more file, which the fork does not hold",
+         (f"a: {FORK_LACKS}", f"b: {FORK_LACKS}")),
+    ],
+)  # fmt: skip
+def test_a_conflict_says_where(
+    paths: tuple[str, ...], notes: dict[str, str], told: str, evidence: tuple[str, ...]
+) -> None:
+    trial = Trial("conflict", paths, notes=notes)
+    first = assess(footprint=OTHER, divergence=fork(), trial=trial)[0]
+    assert (first.kind, first.text, first.evidence) == (ReasonKind.CONFLICT, told, evidence)
 
 
 def test_it_leans_on_what_only_an_unlanded_commit_brings() -> None:

@@ -172,6 +172,22 @@ def test_a_conflict_takes_along_what_stands_on_it_and_nothing_else(pair: Pair) -
     assert bundled(plan) == [free]
 
 
+def test_a_conflict_says_in_which_files_and_what_stands_in_the_way_there(pair: Pair) -> None:
+    pair.fork("own", {"a.txt": lines((3, "fork")), "new.txt": "the fork's\n", "b.txt": lines((9, "fork"))})
+    brings = pair.upstream("brings", {"a.txt": lines((3, "up")), "new.txt": "upstream's\n", "more.txt": lines()})
+    leans = pair.upstream("leans", {"more.txt": lines((7, "more")), "b.txt": None})
+    plan = pair.plan()
+    first, second = (of(plan, sha).reasons[0] for sha in (brings, leans))
+    assert (first.text, first.evidence) == (
+        "does not merge in a.txt and 1 more file",
+        ("a.txt", "new.txt: both added it"),
+    )
+    assert (second.text, second.evidence) == (
+        "does not merge in b.txt and 1 more file",
+        ("b.txt: upstream deletes it", "more.txt: the fork does not hold it"),
+    )
+
+
 def test_who_uses_a_name_that_only_an_unlanded_commit_brings_joins_its_chain(pair: Pair) -> None:
     pair.fork("own", {"a.txt": lines((3, "fork"))})
     brings = pair.upstream("brings", {"a.txt": lines((3, "upstream")), "new.py": "def brand_new():\n    return 1\n"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.core.types import Plan, PlannedCommit
+from bot.core.types import Plan, PlannedCommit, Reason
 
 
 def as_dict(plan: Plan) -> dict[str, Any]:
@@ -53,6 +53,17 @@ def as_dict(plan: Plan) -> dict[str, Any]:
     }
 
 
+def reason_dict(reason: Reason, most: int | None = 5) -> dict[str, Any]:
+    """One reason as JSON's values, with at most so many pieces of its evidence (None: all), and how many there are."""
+    return {
+        "kind": reason.kind.value,
+        "text": reason.text,
+        "evidence": list(reason.evidence[:most]),
+        "evidence_total": len(reason.evidence),
+        "weight": reason.weight,
+    }
+
+
 def commit_dict(commit: PlannedCommit) -> dict[str, Any]:
     """One planned commit as JSON's values."""
     return {
@@ -60,10 +71,7 @@ def commit_dict(commit: PlannedCommit) -> dict[str, Any]:
         "pr": commit.pr,
         "subject": commit.subject,
         "verdict": commit.verdict.value,
-        "reasons": [
-            {"kind": r.kind.value, "text": r.text, "evidence": list(r.evidence), "weight": r.weight}
-            for r in commit.reasons
-        ],
+        "reasons": [reason_dict(reason) for reason in commit.reasons],
         "waits_for": list(commit.waits_for),
         "areas": list(commit.areas),
     }
@@ -102,5 +110,6 @@ def explained(plan: Plan, sha: str) -> dict[str, Any] | None:
     if sha in known:
         where, commit = known[sha]
         facts |= {"place": where, **commit_dict(commit)}
+        facts["reasons"] = [reason_dict(reason, None) for reason in commit.reasons]
         facts["awaited_by"] = [other for other, (_, planned) in known.items() if sha in planned.waits_for]
     return facts

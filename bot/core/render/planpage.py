@@ -105,7 +105,9 @@ def _table(commits: tuple[PlannedCommit, ...]) -> str:
 
 def _row(commit: PlannedCommit) -> str:
     why = "<br>".join(
-        escape(reason.text) + "".join(f" <code>{escape(item[:60])}</code>" for item in reason.evidence[:3])
+        escape(reason.text)
+        + "".join(f" <code>{escape(item[:60])}</code>" for item in reason.evidence[:3])
+        + (f" (+{len(reason.evidence) - 3})" if len(reason.evidence) > 3 else "")
         for reason in commit.reasons[:3]
     )
     waits = ", ".join(f"<code>{need[:8]}</code>" for need in commit.waits_for[:6])
