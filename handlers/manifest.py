@@ -14,7 +14,7 @@ from bot.core.config import Suite
 from bot.core.manifest import Learned, TestChanges, adjust, learn
 from bot.core.testdiff import Sources, changes_of, files_of
 from bot.core.types import Level, Outcome
-from bot.core.validation import Report
+from bot.core.validation import Report, RunRequest
 from handlers.fork import Fork
 from handlers.reading import blobs_of
 from handlers.runner import ensure_source
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 GOOD_RUNS = 5
 _READ = (".py", ".mlir", ".ll", ".ttir", ".ttgir", ".txt", ".test", ".td", ".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp")
 _MOST_FILES = 4_000
+_SET_UP = ("harness", "run", "env", "lab", "canary")
 
 
 async def expectation(
@@ -49,6 +50,19 @@ async def expectation(
         fork.ctx.log.warning("a change of tests was not read, all are expected", suite=suite.suite, error=str(error))
         return learned.tests, learned.skipped
     return adjusted(learned, changes)
+
+
+async def canary_before(fork: Fork, level: Level, suite: Suite) -> bool:
+    """Whether a lab that showed a canary of its own in trunk's last good run has to show it here.
+
+    Of other suites it is known without looking. One that is set up otherwise now begins anew.
+    """
+    if suite.harness != "http" or suite.canary is not None:
+        return False
+    good = (await _good_runs(fork, level, suite))[:1]
+    before = [RunRequest.model_validate(run.request).suite for run in good]
+    same = all(getattr(one, name) == getattr(suite, name) for one in before for name in _SET_UP)
+    return same and learn(reports=[_report(run) for run in good]).canary
 
 
 def adjusted(learned: Learned, changes: TestChanges) -> tuple[tuple[str, ...], tuple[str, ...]]:

@@ -267,7 +267,7 @@ def judge_report(run: Run, request: RunRequest, body: bytes, *, runner: Runner) 
     subject = (said.subject.repository, said.subject.commit, said.level.value, said.suite, said.run_id)
     if subject != (run.repository, run.sha, run.level, run.suite, run.id):
         return no_report(run, "the report is about something else than the run that was leased", runner=runner)
-    return judged(run, request, said, canary=has_canary(request.suite))
+    return judged(run, request, said, canary=has_canary(request.suite) or request.canary_before)
 
 
 def judged(run: Run, request: RunRequest, said: Report, *, canary: bool) -> Report:

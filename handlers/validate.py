@@ -15,7 +15,7 @@ from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import RunRequest
 from handlers.fork import Fork, open_fork
-from handlers.manifest import expectation
+from handlers.manifest import canary_before, expectation
 from handlers.runner import offer
 
 WRITERS = ("write", "maintain", "admin")
@@ -174,6 +174,7 @@ async def _queue(
         git_path=f"/runner/git/{fork.name}.git",
         expected=expected,
         skipped_before=skipped,
+        canary_before=await canary_before(fork, level, suite),
     )
     now = fork.now
     run = Run(

@@ -89,7 +89,7 @@ class _Endpoint:
         if active is not None and not (isinstance(active, list) and all(isinstance(one, str) for one in active)):
             raise Refusal(400, "active: a list of run ids is needed")
         leased = await handler.lease(self._context, runner, request.path_params["run_id"], active=active)
-        return leased.model_dump(mode="json")
+        return leased.model_dump(mode="json", exclude={"canary_before"})
 
     async def heartbeat(self, request: Request, runner: Runner) -> dict[str, Any]:
         """A runner is still at it."""

@@ -59,10 +59,13 @@ class Exemption:
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What the last good runs of a suite say it runs, and which of it is skipped there."""
+    """What the last good runs of a suite say it runs, which of it is skipped there, and whether the newest one showed
+    its canary.
+    """
 
     tests: tuple[str, ...] = ()
     skipped: tuple[str, ...] = ()
+    canary: bool = False
 
 
 def covers(pattern: str, test: str) -> bool:
@@ -147,4 +150,8 @@ def learn(*, reports: Sequence[Report], canary: str | None = None) -> Learned:
         ran.update(test.id for test in report.tests if test.outcome.proves)
     tests = dict.fromkeys(test.id for test in good[0].tests if canary is None or not is_canary(test.id, canary))
     last = {test.id for test in good[0].tests if test.outcome in {TestOutcome.SKIPPED, TestOutcome.NOT_CHECKABLE}}
-    return Learned(tests=tuple(tests), skipped=tuple(test for test in tests if test in last and test not in ran))
+    return Learned(
+        tests=tuple(tests),
+        skipped=tuple(test for test in tests if test in last and test not in ran),
+        canary=good[0].manifest.canary is True,
+    )

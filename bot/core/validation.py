@@ -167,7 +167,11 @@ class Artifact(Value):
 
 
 class RunRequest(Value):
-    """One run as the bot hands it to the runner that leased it; times in seconds."""
+    """One run as the bot hands it to the runner that leased it; times in seconds.
+
+    `canary_before` is the bot's own to know, and not sent: trunk's last good run of the suite, as it is set up now,
+    showed a canary that nothing here makes sure of.
+    """
 
     protocol: Literal[1] = 1
     run_id: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,99}$")
@@ -180,6 +184,7 @@ class RunRequest(Value):
     git_path: str = Field(pattern=r"^/[A-Za-z0-9_./-]+$", description="path of the source on the bot's own address")
     expected: tuple[str, ...] = ()
     skipped_before: tuple[str, ...] = ()
+    canary_before: bool = False
     lease_seconds: float = Field(default=60, gt=0)
     heartbeat_seconds: float = Field(default=15, gt=0)
 

@@ -20,7 +20,7 @@ from bot.core.config import Lab
 from bot.core.types import Outcome
 from bot.core.validation import RunRequest
 from runners.harnesses import Collected, HarnessError, Place, Start
-from runners.harnesses.lab_answers import Answer, LabError, Status, collected, retry_after, status_of
+from runners.harnesses.lab_answers import CANARY, Answer, LabError, Status, collected, retry_after, status_of
 from runners.labs import Credential, origin
 from runners.process import Ended
 
@@ -255,6 +255,7 @@ class _Talk:
             "env": dict(suite.env),
             "metrics": list(suite.metrics),
             "canary": suite.canary,
+            "add_canary": CANARY if suite.canary is None else None,
             "timeout_seconds": suite.timeout.total_seconds(),
             "expected": list(request.expected),
         }

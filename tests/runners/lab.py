@@ -18,6 +18,7 @@ from starlette.routing import Route
 from tests.servers import free_port
 
 PASS: dict[str, Any] = {"id": "model::converges", "outcome": "passed", "duration": 1.5}
+CANARY: dict[str, Any] = {"id": "graft::canary", "outcome": "failed", "message": "it has to"}
 TOKEN = "token-that-only-the-lab-sees"
 
 

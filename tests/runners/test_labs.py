@@ -23,7 +23,9 @@ from runners.execute import Machine, Work, execute
 from runners.harnesses.lab_answers import Answer, Status, retry_after
 from runners.labs import Credential, credentials, origin, take_credentials
 from runners.redact import redactor
-from tests.runners.lab import PASS, TOKEN, Lab, lab
+from tests.handlers.runs import gated
+from tests.runners.hired import hired
+from tests.runners.lab import CANARY, PASS, TOKEN, Lab, lab
 from tests.runners.world import commit, world
 
 COMMIT = "1" * 40
@@ -95,6 +97,8 @@ async def test_a_lab_s_report_is_the_run_s(there: Lab, tmp_path: Path) -> None:
         ),
         ({"report": {"outcome": "timed_out", "tests": [PASS]}}, Outcome.TIMED_OUT, ""),
         ({"report": {"outcome": "passed", "manifest": {"canary": False}, "tests": [PASS]}}, Outcome.INFRA, "blind"),
+        ({"report": {"outcome": "passed", "tests": [PASS, {**CANARY, "outcome": "passed"}]}}, Outcome.INFRA, "blind"),
+        ({"report": {"outcome": "passed", "tests": [PASS, {**CANARY, "outcome": "skipped"}]}}, Outcome.INFRA, "blind"),
         (
             {"report": {"outcome": "passed", "subject": {"repository": "a/b", "commit": "2" * 40}}},
             Outcome.INFRA,
@@ -128,6 +132,27 @@ async def test_what_a_lab_says_counts_as_what_it_is(
         del there.answers["report"]
     report = await hand(tmp_path, request(there.url, expected=("model::converges", "b")))
     assert (report.outcome, words in report.reason) == (outcome, True), report.reason
+
+
+@pytest.mark.parametrize("name", ['name="graft::canary"', 'classname="graft" name="canary"'])
+async def test_a_lab_that_adds_the_canary_shows_that_it_reports_failures(there: Lab, tmp_path: Path, name: str) -> None:
+    there.answers = {"report": {"outcome": "passed", "tests": [PASS, CANARY]}}
+    report = await hand(tmp_path, request(there.url, expected=("model::converges",)))
+    assert (report.outcome, report.manifest.canary) == (Outcome.PASSED, True), report.reason
+    assert [test.id for test in report.tests] == ["model::converges"]  # it is none of the suite's
+    assert (there.jobs["r1-1"]["canary"], there.jobs["r1-1"]["add_canary"]) == (None, "graft::canary")
+
+    bad = f'<testcase {name}><failure message="it has to"/></testcase>'
+    there.answers = {"junit": f'<testsuite tests="2" failures="1"><testcase name="b"/>{bad}</testsuite>'}
+    again = request(there.url).model_copy(update={"attempt": 2})
+    report = await hand(tmp_path, again)
+    assert (report.outcome, report.manifest.canary, [t.id for t in report.tests]) == (Outcome.PASSED, True, ["b"])
+
+    # a suite that names its own is asked for that one, which has to be there
+    own = request(there.url, canary="model::breaks").model_copy(update={"attempt": 3})
+    report = await hand(tmp_path, own)
+    assert (report.outcome, report.manifest.canary) == (Outcome.FAILED, False), report.reason
+    assert (there.jobs["r1-3"]["canary"], there.jobs["r1-3"]["add_canary"]) == ("model::breaks", None)
 
 
 async def test_junit_that_is_whole_passes(there: Lab, tmp_path: Path) -> None:
@@ -323,7 +348,55 @@ async def test_the_page_on_the_protocol_shows_what_is_said(there: Lab, tmp_path:
     asked = request(there.url, metrics=["ne"], run=submitted["command"], timeout="4h")
     assert (await hand(tmp_path, asked)).outcome is Outcome.PASSED
     assert {*submitted} == {*there.jobs["r1-1"]} - {"job", "looks"}
+    assert submitted["add_canary"] == there.jobs["r1-1"]["add_canary"]
     assert Status.model_validate(status).model_dump(exclude_none=True) == status
     yaml = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)[0]
     suite = load("upstream: {repository: a/b}\nareas: {}\n" + yaml).validation.l3[0]
     assert (suite.lab is not None and suite.lab.credential, suite.metrics) == ("servicelab", ("ne", "qps"))
+
+
+HANDED = """
+upstream: {repository: up/pkg}
+mode: act
+default_owner: mark
+areas:
+  core: {paths: [lib/**], owners: [olga]}
+validation:
+  l1:
+    - {suite: model, area: core, harness: http, run: [train], retries: 0,
+       lab: {url: "<url>", credential: main, poll: 0.01s, unanswered: 20s}}
+"""
+
+
+async def test_a_lab_that_showed_its_canary_on_trunk_is_blind_without_it(there: Lab, tmp_path: Path) -> None:
+    async with gated(tmp_path, config=HANDED.replace("<url>", there.url)) as fork:
+        shown = {"main": Credential("main", origin(there.url), TOKEN)}
+        async with hired(fork, tmp_path / "runner", labs=shown) as runner:
+            await runner.works()  # it never showed one
+            number = await fork.opens("walter", "small", {"other.txt": "two\n"})
+            await runner.works()
+            assert fork.gate(number).startswith("allow")
+            assert "no canary" in "\n".join(fork.world.comments(number))
+
+            there.answers = {"report": {"outcome": "passed", "tests": [PASS, CANARY]}}
+            await fork.sets({"docs/text.txt": "two\n"})
+            await runner.works()
+            await fork.pushes("walter", "small", {"other.txt": "three\n"})
+            await runner.works()
+            assert fork.gate(number).startswith("allow")
+            assert "no canary" not in fork.world.comments(number)[0]
+
+            there.answers = {"report": {"outcome": "passed", "tests": [PASS]}}  # somebody broke its reporting
+            await fork.pushes("walter", "small", {"other.txt": "four\n"})
+            await runner.works()
+            check = fork.check(fork.head(number), "graft/l1")
+            assert (check.conclusion, check.title) == ("failure", "L1 infra")
+            assert "the harness is blind" in check.summary
+
+            # set up otherwise, it begins anew
+            changed = HANDED.replace("<url>", there.url).replace("[train]", "[train, --all]")
+            await fork.sets({".github/graft.yml": changed})
+            await runner.works()
+            await fork.pushes("walter", "small", {"other.txt": "five\n"})
+            await runner.works()
+            assert fork.gate(number).startswith("allow")

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 
-from bot.clients.store import Run, Runner, RunState
-from handlers.runner import token_hash
-from runners.service import RunnerSettings, Service
 from tests.handlers.pair import FORK, Clone, pair
 from tests.handlers.runs import PEOPLE, Gated
+from tests.runners.hired import hired
 
 TEST = "tests/test_table.py::test_the_table"
 CONFIG = """
@@ -43,47 +40,19 @@ def _make(upstream: Clone, fork: Clone, shas: dict[str, str]) -> None:
     fork.commit("Our own", FILES)
 
 
-async def run_all(fork: Gated, service: Service) -> None:
-    """The runner works until nothing waits."""
-    for _ in range(20):
-        waiting = await queued(fork)
-        if not waiting:
-            return
-        await service.offered(waiting[-1].id)
-        await asyncio.gather(*service._active)
-        await asyncio.sleep(0)  # its slot is free again
-        await fork.world.settle()
-    raise AssertionError("the runs never end")
-
-
-async def queued(fork: Gated) -> list[Run]:
-    return await fork.world.context.store.runs(FORK, states=(RunState.QUEUED,), capacity=None)
-
-
 async def test_two_harnesses_prove_a_suite_and_where_they_disagree_it_is_said(tmp_path: Path) -> None:
     async with pair(tmp_path, make=_make, config=CONFIG, people=PEOPLE) as world:
         fork, store = Gated(world), world.context.store
         await fork.start()
-        await store.register_runner(Runner("one", token_hash("a-runners-token"), ("default",)))
-        service = Service(
-            RunnerSettings(
-                bot=world.context.settings.public_url,
-                token="a-runners-token",
-                redis="redis://127.0.0.1:1/0",
-                name="one",
-                labels=("default",),
-                work=tmp_path / "runner",
-            )
-        )
-        try:
-            await run_all(fork, service)
+        async with hired(fork, tmp_path / "runner") as runner:
+            await runner.works()
             trunk = await store.runs(FORK, trunk=True, capacity=None)
             assert {(run.capacity, run.outcome, run.report and run.report["harness"]) for run in trunk} == {
                 ("", "passed", "pytest"),
                 ("second", "passed", "command"),
             }
             number = await fork.opens("walter", "small", {"lib/table.txt": "1\n3\n"})
-            await run_all(fork, service)
+            await runner.works()
             check = fork.check(fork.head(number), "graft/l1")
             assert (check.conclusion, check.title) == ("failure", "L1 disagreed")
             comment = "\n".join(world.comments(number))
@@ -92,8 +61,6 @@ async def test_two_harnesses_prove_a_suite_and_where_they_disagree_it_is_said(tm
             assert f"unit disagreed: {TEST} (passed on default, failed on default)" in fork.gate(number)
 
             await fork.pushes("walter", "small", {"lib/table.txt": "1\n2\n", "other.txt": "harmless\n"})
-            await run_all(fork, service)
+            await runner.works()
             check = fork.check(fork.head(number), "graft/l1")
             assert (check.conclusion, check.title) == ("success", "L1 passed")
-        finally:
-            await service.bot.close()
