@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 from bot.core.types import Plan, PlannedCommit
@@ -62,7 +62,7 @@ def show_plan(plan: Plan) -> None:
 def show_explained(facts: dict[str, Any]) -> None:
     """Print all that is known of one commit."""
     console = Console(highlight=False)
-    console.print(Text(f"{facts['sha']}  {facts.get('subject') or ''}", style="bold"))
+    console.print(Text(f"{facts['sha']}  {facts.get('subject') or ''}", style="bold"), soft_wrap=True)
     by = f" by {facts['by']}" if facts.get("by") else ""
     console.print(Text(f"disposition  {facts['disposition'] or 'none'}{by}"))
     if facts["place"] is None:
@@ -71,13 +71,15 @@ def show_explained(facts: dict[str, Any]) -> None:
     for name, key in (("waits for", "waits_for"), ("awaited by", "awaited_by")):
         if facts[key]:
             console.print(Text(f"{name:12} " + " ".join(sha[:12] for sha in facts[key])))
-    # folded, not cut: a path is told whole
-    table = Table("weight", "reason", "why", Column("evidence", overflow="fold"), box=None)
+    console.print("[bold]weight[/]")
     for reason in facts["reasons"]:
-        more = len(reason["evidence"]) - _EVIDENCE
-        told = [*reason["evidence"][:_EVIDENCE], *([f"… and {more} more: --json shows all"] if more > 0 else [])]
-        table.add_row(f"{reason['weight']:.2f}", reason["kind"], Text(reason["text"]), Text("\n".join(told)))
-    console.print(table)
+        told = f"  {reason['weight']:.2f}  {reason['kind'].replace('_', ' ')}: {reason['text']}"
+        console.print(Text(told), soft_wrap=True)
+        for piece in reason["evidence"][:_EVIDENCE]:
+            # never wrapped: a path can be copied
+            console.print(Text(f"        {piece}", style="dim"), soft_wrap=True)
+        if (more := len(reason["evidence"]) - _EVIDENCE) > 0:
+            console.print(f"        [dim]… and {more} more: --json shows all[/]")
 
 
 def _section(console: Console, title: str, commits: tuple[PlannedCommit, ...], *, shown: int = 1000) -> None:
