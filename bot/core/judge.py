@@ -223,7 +223,11 @@ def _results(look: _Look, suite: str | None, name: str, expected: Sequence[tuple
         own = look.by_suite[suite].get(name, [])
         if own or sum(key(test) == name for _, test in expected) > 1:
             return own
-    return look.pooled.get(name, [])
+    found = look.pooled.get(name, [])
+    if suite is None and not found and not name.endswith("]"):
+        # an added function that has parameters reports by them
+        return [result for other, results in look.pooled.items() if other.startswith(name + "[") for result in results]
+    return found
 
 
 def _has_result(

@@ -126,6 +126,14 @@ def test_a_failure_under_a_green_job_is_a_failure(body: str) -> None:
     says(run(junit([case(TESTS[0], body), *passing(TESTS[1:])])), "failed")
 
 
+@pytest.mark.parametrize("element", ["<error message='session fixture'/>", "<failure>E   boom</failure>"])
+def test_a_failure_of_a_whole_suite_is_a_failure(element: str) -> None:
+    says(run(junit(passing(), extra=element)), "failed")
+    says(run(junit(passing(), tests=9, extra=element)), "failed")
+    # an error page is no report
+    says(run(f"<error>{element}</error>".encode()), "omitted", ALL)
+
+
 def test_a_failed_status_without_an_element_is_a_failure() -> None:
     says(run(junit([case(TESTS[0], status="fail"), *passing(TESTS[1:])])), "failed")
 
@@ -418,6 +426,9 @@ def test_an_added_test_must_run() -> None:
     says(run(junit([*passing(), case(f"{TLX}::test_new")]), diff=added), "passed")
     says(run(junit([*passing(), case(f"{TLX}::test_new", SKIP)]), diff=added), "omitted", [f"{TLX}::test_new"])
     says(run(junit([*passing(), case(f"{TLX}::test_new", FAIL)]), diff=added), "failed")
+    says(run(junit([*passing(), case(f"{TLX}::test_new[1]"), case(f"{TLX}::test_new[2]")]), diff=added), "passed")
+    says(run(junit([*passing(), case(f"{TLX}::test_new[1]", SKIP)]), diff=added), "omitted", [f"{TLX}::test_new"])
+    says(run(junit([*passing(), case(f"{TLX}::test_newer[1]")]), diff=added), "omitted", [f"{TLX}::test_new"])
 
 
 # --- waivers
@@ -785,6 +796,30 @@ def test_a_log_of_xdist_and_one_with_output_between() -> None:
     says(log_run(f"{workers}\n== 8 passed in 1s ==".encode()), "passed")
     noisy = "\n".join(f"{test} some output\nmore\nPASSED [ 1%]" for test in TESTS)
     says(log_run(f"{noisy}\n== 8 passed in 1s ==".encode()), "passed")
+
+
+@pytest.mark.parametrize(
+    ("words", "verdict"),
+    [
+        ("FAILED to open the cache, ERROR ignored\nPASSED", "passed"),
+        ("FAILED to open the cache\nFAILED [ 10%]", "failed"),
+        ("PASSED the first half\nFAILED [ 10%]", "failed"),
+        ("PASSED the first half", "omitted"),
+        ("XFAIL (bug (12)) [ 3/8]", "passed"),
+        ("PASSED      1m 12s", "passed"),
+    ],
+)
+def test_a_status_is_the_last_word_of_its_line(words: str, verdict: str) -> None:
+    rest = "".join(f"{test} PASSED [ 90%]\n" for test in TESTS[1:])
+    says(log_run(f"{TESTS[0]} {words}\n{rest}".encode()), verdict, TESTS[:1] if verdict == "omitted" else ())
+
+
+def test_the_short_summary_of_all_proves_a_quiet_run() -> None:
+    lines = [f"PASSED {test}" for test in TESTS[1:]]
+    summary = "\n".join(["........ [100%]", "=== short test summary info ===", *lines, "{}", "8 passed in 1.2s"])
+    says(log_run(summary.format(f"XFAIL {TESTS[0]} - bug 12").encode()), "passed")
+    says(log_run(summary.format(f"FAILED {TESTS[0]} - assert 0").encode()), "failed")
+    says(log_run(summary.format("").encode()), "omitted", TESTS[:1])
 
 
 def test_a_cut_log() -> None:

@@ -13,9 +13,11 @@ _COLOUR = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07\x1b]*(?:\x07|\x1b\\)?)
 _STAMP = re.compile(r"^\ufeff?(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)) ?")
 _NODE = r"(?P<id>[^\s:\[][^\s:]*\.py::(?:[^\[\n]*?\[[^\n]*?\]|[^\s\[]+))"
 _STATUS = r"(?P<status>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS|RERUN)"
-_VERBOSE = re.compile(rf"^{_NODE}\s+{_STATUS}(?:\s|$)(?P<rest>.*)")
+# after the status only its reason and how far the run is: other words are the test's own output (-s)
+_REST = r"(?P<rest>(?:\s+\(.*\))?)\s*(?:\[\s*\d+(?:%|/\d+)\]|[\d.]+ *(?:us|ms|s|m|h)(?: [\d.]+ *s)?)?\s*$"
+_VERBOSE = re.compile(rf"^{_NODE}\s+{_STATUS}{_REST}")
 _WORKER = re.compile(rf"^\[gw\d+\]\s+(?:\[\s*\d+%\]\s+)?{_STATUS}\s+{_NODE}\s*(?P<rest>)$")
-_SHORT = re.compile(rf"^(?P<status>FAILED|ERROR) {_NODE}(?:\s+-\s+(?P<rest>.*))?$")
+_SHORT = re.compile(rf"^(?P<status>FAILED|ERROR|PASSED|XFAIL|XPASS) {_NODE}(?:\s+-\s+(?P<rest>.*))?$")
 _SHORT_MODULE = re.compile(r"^ERROR (?:collecting )?(?P<id>[^\s:]+\.py)(?:\s+-\s+(?P<rest>.*))?$")
 _COLLECTING = re.compile(r"^_+ ERROR collecting (?P<id>\S+\.py) _+$")
 _STARTED = re.compile(rf"^{_NODE}\s*(?P<rest>.*)$")

@@ -150,6 +150,10 @@ class _Reader:
             self.case.bad = self.case.bad or kind
             self.case.message.append(attributes.get("message", ""))
             self.collect = []
+        elif (self.suites or self.roots) and self.case is None and name in ("failure", "error"):
+            # of a whole suite, which then has no test to put it on
+            suite, at = self.suites[-1] if self.suites else ("", self.first_at)
+            self.tests.append(ParsedTest(suite or "(suite)", TestOutcome.ERROR, attributes.get("message", ""), at=at))
         elif self.case is not None and name == "skipped":
             self.case.skipped = f"{attributes.get('type', '')} {attributes.get('message', '')}".strip()
             self.collect = []
