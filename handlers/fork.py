@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 from bot.context import Context, FetchError, Git, Repository, Scope
 from bot.core.config import Config, ConfigError, load
 from bot.core.types import Mode
 
-CONFIG_PATH = ".github/graft.yml"
+FOLDER = ".github"
+CONFIG_PATH = f"{FOLDER}/graft.yml"
 HALT_LABEL = "graft:halt"
 UPSTREAM = "refs/graft/upstream"
 FORK = "refs/graft/fork"
@@ -32,6 +33,33 @@ class BrokenConfig(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Files:
+    """The files beside Graft's own on the default branch, as they were when the job began: one list tells which there
+    are, so that one that is not there costs no request of its own (GitHub counts each of its 404s).
+    """
+
+    github: Repository
+    listed: Mapping[str, str] | None
+
+    @classmethod
+    async def of(cls, github: Repository) -> Self:
+        """Look which there are."""
+        return cls(github, await github.folder(FOLDER))
+
+    async def read(self, path: str) -> bytes | None:
+        """A file in the folder of Graft's own; None where there is none."""
+        folder, _, name = path.rpartition("/")
+        assert folder == FOLDER
+        if self.listed is None:
+            return await self.github.file(path)
+        if name not in self.listed:
+            return None
+        if not self.listed[name]:  # a link, or no file at all
+            return await self.github.file(path)
+        return await self.github.blob(self.listed[name])
+
+
+@dataclass(frozen=True, slots=True)
 class Fork:
     """A fork with all that is needed to look and to act."""
 
@@ -40,6 +68,7 @@ class Fork:
     github: Repository
     config: Config
     git: Git
+    files: Files
 
     @property
     def name(self) -> str:
@@ -129,11 +158,12 @@ _config = lru_cache(maxsize=64)(load)
 async def open_fork(ctx: Context, scope: Scope) -> Fork:
     """The fork, with its file as the default branch holds it. Raises NotAFork and BrokenConfig."""
     github = ctx.github.repository(scope.installation, scope.repository)
-    raw = await github.file(CONFIG_PATH, None)
+    files = await Files.of(github)
+    raw = await files.read(CONFIG_PATH)
     if raw is None:
         raise NotAFork(f"{scope.repository} has no {CONFIG_PATH}")
     try:
         config = _config(raw.decode("utf-8", errors="replace"))
     except ConfigError as error:
         raise BrokenConfig(error) from error
-    return Fork(ctx, scope, github, config, ctx.mirror(scope.repository))
+    return Fork(ctx, scope, github, config, ctx.mirror(scope.repository), files)

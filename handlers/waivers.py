@@ -10,15 +10,15 @@ from bot.core.owners import People, mentionable
 from bot.core.render.text import line, marker
 from bot.core.waivers import JudgedWaiver, WaiverFileError, asks, judge, read_file
 from handlers.dashboard import dashboard_issue
-from handlers.fork import Fork, open_fork
+from handlers.fork import FOLDER, Fork, open_fork
 from handlers.people import people
 
-WAIVERS_PATH = ".github/graft-waivers.yml"
+WAIVERS_PATH = f"{FOLDER}/graft-waivers.yml"
 
 
 async def file_waivers(fork: Fork) -> tuple[JudgedWaiver, ...] | None:
     """Each waiver of the file as it is worth now; none without the file, None where it can't be read."""
-    raw = await fork.github.file(WAIVERS_PATH, None)
+    raw = await fork.files.read(WAIVERS_PATH)
     if raw is None:
         return ()
     try:

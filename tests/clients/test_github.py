@@ -323,6 +323,25 @@ async def test_files_branches_and_people(scene: Scene, repo: Repository) -> None
         await repo.team_members("acme", "none")
 
 
+async def test_a_folder_is_listed_and_a_blob_asked_for_once(
+    scene: Scene, repo: Repository, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = scene.sandbox.state
+    listed = await repo.folder("lib")
+    assert listed is not None
+    assert set(listed) == {"core.py"}
+    before = len(state.requests)
+    contents = [await repo.blob(listed["core.py"]) for _ in range(3)]
+    assert set(contents) == {await repo.file("lib/core.py")}
+    assert [path.rpartition("/")[0] for _, path, _ in list(state.requests)[before:]].count(
+        f"/repos/{REPO}/git/blobs"
+    ) == 1
+    assert await repo.folder("none") == {}
+    assert await repo.folder("lib/core.py") == {}
+    monkeypatch.setattr("bot.clients.github.contents._MOST_LISTED", 1)
+    assert await repo.folder("lib") is None, "it may hold more than GitHub lists"
+
+
 async def test_protection(scene: Scene, repo: Repository) -> None:
     assert (await repo.protection("main")).required_checks == ()
     scene.sandbox.protect(REPO, "main", ["graft/gate"], strict=True, required_reviews=1)

@@ -108,7 +108,7 @@ async def test_nothing_unread_opens_it(tmp_path: Path) -> None:
             (r"/pulls/\d+/reviews", "server_error"),
             (r"/issues/\d+/comments", "bad_gateway"),
             (r"/pulls/\d+/files", "forbidden"),
-            (r"/contents/.github/graft-waivers.yml", "server_error"),
+            (r"/contents/.github", "server_error"),
             (r"/check-runs", "abuse"),
         ):
             faults.fail(kind, method="GET" if kind != "abuse" else "P.*", path=path, times=50)

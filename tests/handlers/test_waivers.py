@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from bot.core.waivers import read_file
 from tests.handlers.runs import gated
 
@@ -74,6 +76,38 @@ async def test_waivers_in_comments(tmp_path: Path) -> None:
         # a push voids both
         await fork.pushes("olga", "core", {"lib/code.txt": "three\n"})
         assert fork.gate(core).startswith("block")
+        assert not await world.failures()
+
+
+async def test_a_file_that_is_not_there_costs_no_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with gated(tmp_path) as fork:
+        world = fork.world
+
+        def asked() -> list[tuple[str, int]]:
+            """What was asked for of the folder of Graft's files, with how it was answered."""
+            parts = ("/contents/", "/git/blobs/")
+            return [(path, status) for _, path, status in world.sandbox.state.requests if any(p in path for p in parts)]
+
+        number = await fork.opens("walter", "small", {"other.txt": "two\n"})
+        before = len(asked())
+        await fork.ends(number)
+        await fork.sweep()
+        again = asked()[before:]
+        assert {status for _, status in again} == {304}, again
+        assert not [path for path, _ in again if FILE in path]
+
+        # once it is there it is heard of
+        await fork.sets({FILE: "waivers: [{scope: unit}]\n"})
+        assert fork.gate(number).startswith(f"block: {FILE} is broken")
+        await fork.sets({FILE: "waivers: []\n"})
+        assert fork.gate(number).startswith("allow")
+
+        # a folder with more than GitHub lists is asked for file by file
+        monkeypatch.setattr("bot.clients.github.contents._MOST_LISTED", 1)
+        await fork.sets({FILE: "waivers: [{scope: unit}]\n"})
+        assert fork.gate(number).startswith(f"block: {FILE} is broken")
+        await fork.sets({FILE: None})
+        assert fork.gate(number).startswith("allow")
         assert not await world.failures()
 
 

@@ -10,6 +10,7 @@ from bot.clients.github.errors import Forbidden, NotFound, Validation
 from bot.clients.github.models import Branch, Protection, PullCommit, RepositoryInfo, User
 
 PERMISSIONS = ("none", "read", "triage", "write", "maintain", "admin")
+_MOST_LISTED = 1_000  # of a folder
 
 
 class Contents(Api):
@@ -34,6 +35,25 @@ class Contents(Api):
         if raw.get("encoding") != "base64":  # larger than 1 MB: only the blob has it
             raw = await self._get(f"/git/blobs/{raw['sha']}")
         return base64.b64decode(raw["content"])
+
+    async def folder(self, path: str, ref: str | None = None) -> dict[str, str] | None:
+        """What a folder holds at a branch, tag or commit, by name, with the blob of each plain file ("" of all else);
+        empty where there is no such folder, None where GitHub may not have listed all of it.
+        """
+        try:
+            raw = await self._get(f"/contents/{path_of(path)}", {"ref": ref} if ref else None)
+        except NotFound:
+            return {}
+        if not isinstance(raw, list):
+            return {}
+        if len(raw) >= _MOST_LISTED:
+            return None
+        return {str(one["name"]): str(one["sha"]) if one.get("type") == "file" else "" for one in raw}
+
+    async def blob(self, sha: str) -> bytes:
+        """The content of a blob, asked for once. Raises NotFound."""
+        answer = await self.transport.get(f"{self._root}/git/blobs/{segment(sha)}", self.installation, fixed=True)
+        return base64.b64decode(answer.json["content"])
 
     async def branch(self, name: str) -> Branch | None:
         """A branch, or None."""

@@ -165,16 +165,23 @@ class Transport:
             lane.token = _Token(minted["token"], datetime.fromisoformat(minted["expires_at"]))
             return lane.token.text
 
-    async def get(self, path: str, installation: int, params: Params | None = None) -> Answer:
-        """Read; asks only whether it changed where an earlier answer is held."""
+    async def get(
+        self, path: str, installation: int, params: Params | None = None, *, fixed: bool = False
+    ) -> Answer:  # fmt: skip
+        """Read; asks only whether it changed where an earlier answer is held, and not even that of what is `fixed`: it
+        never changes, as what git names by its content.
+        """
         key = (installation, path, tuple(sorted((params or {}).items())))
         held = self._cache.get(key)
+        if held is not None and fixed:
+            self._cache.move_to_end(key)
+            return held
         headers = {"If-None-Match": held.etag} if held and held.etag else {}
         answer = await self.request("GET", path, installation, params=params, headers=headers)
         if answer.status == 304 and held is not None:
             self._cache.move_to_end(key)
             return held
-        if answer.etag and not _may_grow(answer, params or {}):
+        if fixed or (answer.etag and not _may_grow(answer, params or {})):
             self._cache[key] = answer
             self._cache.move_to_end(key)
             if len(self._cache) > _CACHED:
