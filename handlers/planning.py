@@ -26,6 +26,7 @@ from handlers.surveying import UpstreamVersions, footprints, survey
 
 Progress = Callable[[str, int, int], None]
 _ROUNDS = 12
+_SHARED = 20_000
 _NOBODY: frozenset[str] = frozenset()
 
 
@@ -78,6 +79,11 @@ def read_range(git: Git, *, upstream: str, fork: str) -> Range:
         tuple(git.commits(upstream_tip, [base])),
         tuple(git.commits(fork_tip, [upstream_tip], first_parent=False)),
     )
+
+
+def shared_history(git: Git, base: str) -> list[Commit]:
+    """What both sides hold up to where they part, oldest first: a revert may name what landed long ago."""
+    return git.commits(base, newest=_SHARED)
 
 
 def read_ledger(
@@ -197,7 +203,12 @@ def _plan(
     around = Surroundings(
         divergence=divergence,
         config=config,
-        links=revert_links(commits=tail, older=span.upstream[:first], numbers=numbers, footprints=found),
+        links=revert_links(
+            commits=tail,
+            older=[*shared_history(git, span.base), *span.upstream[:first]],
+            numbers=numbers,
+            footprints=found,
+        ),
         landed=frozenset(sha for sha, entry in entries.items() if entry.disposition is Disposition.PICKED),
         absent={sha: found[sha] for sha, entry in entries.items() if sha in found and _absent(entry)},
         given_up=frozenset(sha for sha, e in entries.items() if e.disposition is Disposition.WONT_PORT),

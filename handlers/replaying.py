@@ -23,7 +23,7 @@ from bot.core.risk import RevertFacts, Trial, assess, chance_of_hand_work, verdi
 from bot.core.signals import Signal, signals
 from bot.core.trailers import pull_number
 from bot.core.types import Commit, Plan, Reason, Verdict
-from handlers.planning import make_plan
+from handlers.planning import make_plan, shared_history
 from handlers.surveying import UpstreamVersions, WordIndex, footprints, survey
 
 Progress = Callable[[str, int, int], None]
@@ -78,7 +78,6 @@ class Past:
         if base is None:
             raise ValueError(f"{upstream} and {fork} have no common ancestor in {git.path}: fetch both in full")
         self.upstream = git.commits(upstream, [base])
-        self.older = git.commits(base)
         self.versions = UpstreamVersions(git, base=base, commits=self.upstream)
         # a clock that never goes back: committers' clocks do
         self._times = list(accumulate((commit.committer_time for commit in self.upstream), max))
@@ -87,7 +86,8 @@ class Past:
         self._fork_position = {commit.sha: index for index, commit in enumerate(landed)}
         self._history: History = read_history(upstream=self.upstream, fork=landed, markers=markers)
         numbers = {number: c.sha for c in self.upstream if (number := pull_number(c.message)) is not None}
-        self.links: Mapping[str, Link] = revert_links(commits=self.upstream, older=self.older, numbers=numbers)
+        older = shared_history(git, base)
+        self.links: Mapping[str, Link] = revert_links(commits=self.upstream, older=older, numbers=numbers)
 
     def known_at(self, commit: Commit, upstream: str) -> int:
         """How many upstream commits could be seen on the day of the fork's `commit`, `upstream` among them."""
@@ -114,7 +114,7 @@ class Past:
             return None
         there = trial.kind == "clean"
         missing = tuple(t for t in link.targets if not there and not self.landed_at(t, fork_parent))
-        return RevertFacts(link.targets, missing, known=bool(link.targets), partial=link.partial)
+        return RevertFacts(link.targets, missing, known=bool(link.targets), partial=link.partial, kind=link.kind)
 
 
 def decide(

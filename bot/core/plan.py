@@ -329,7 +329,7 @@ class _Planner:
         if link is None:
             return None
         missing = tuple(target for target in link.targets if target in self._missing(sha))
-        return RevertFacts(link.targets, missing, known=bool(link.targets), partial=link.partial)
+        return RevertFacts(link.targets, missing, known=bool(link.targets), partial=link.partial, kind=link.kind)
 
     def _missing(self, sha: str) -> frozenset[str]:
         """What this commit takes back (or brings in again) that the fork does not have."""

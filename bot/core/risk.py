@@ -58,6 +58,7 @@ class RevertFacts:
     unlanded: tuple[str, ...] = ()
     known: bool = True
     partial: bool = False
+    kind: str = "revert"
 
 
 def assess(
@@ -163,10 +164,11 @@ def _of_rules(footprint: Footprint, ingest: Ingest) -> Iterator[Reason]:
 def _of_revert(revert: RevertFacts | None) -> Iterator[Reason]:
     if revert is None:
         return
+    does = "brings in again" if revert.kind == "reland" else "takes back"
     if not revert.known:
-        yield Reason(ReasonKind.REVERT, "takes back a commit that is not found", (), _STRONG)
+        yield Reason(ReasonKind.REVERT, f"{does} a commit that is not found", (), _STRONG)
     elif revert.unlanded:
-        yield Reason(ReasonKind.REVERT, "takes back what the fork has not landed", revert.unlanded, _STRONG)
+        yield Reason(ReasonKind.REVERT, f"{does} what the fork has not landed", revert.unlanded, _STRONG)
 
 
 def _leaning(

@@ -283,6 +283,24 @@ def test_c6_a_revert_of_what_nobody_finds_is_never_safe(pair: Pair) -> None:
     assert of(pair.plan(), lost).verdict is Verdict.RISKY
 
 
+def test_c6_what_both_sides_hold_is_taken_back_and_brought_in_again_without_waiting(tmp_path: Path) -> None:
+    work = Work(tmp_path / "work")
+    work.commit("first", {"a.txt": lines(), "b.txt": lines(), "c.txt": lines()})
+    work.commit("Tune it (#41)", {"a.txt": lines((3, "tuned"))})
+    work.commit("Tune the other (#42)", {"b.txt": lines((3, "tuned"))})
+    work.commit('Revert "Tune the other" (#43)', {"b.txt": lines()})
+    work.git("branch", "fork")
+    back = work.commit('Revert "Tuning" (#44)\n\nReverts up/up#41\n', {"a.txt": lines()})
+    again = work.commit('Reland "Tune the other" (#45)\n', {"b.txt": lines((3, "tuned"))})
+    lost = work.commit('Reland "Never seen here" (#46)\n', {"c.txt": lines((3, "seen"))})
+    work.git("checkout", "-q", "fork")
+    work.commit("own", {"own.txt": "the fork's\n"})
+    plan = make_plan(Git(work.path / ".git"), upstream="main", fork="fork", config=config(), now=NOW)
+    assert bundled(plan) == [back, again]
+    assert of(plan, lost).verdict is Verdict.RISKY
+    assert of(plan, lost).reasons[0].text == "brings in again a commit that is not found"
+
+
 def test_c8_a_merge_and_a_pull_request_rebased_into_three_all_count(pair: Pair) -> None:
     pair.work.git("checkout", "-q", "-b", "side", "main")
     pair.work.commit("side one", {"s1.py": "s = 1\n"})

@@ -119,11 +119,21 @@ class Git(Remotes):
         return self.commits_of([sha])[0]
 
     def commits(
-        self, include: str, exclude: Sequence[str] = (), *, first_parent: bool = True, before: int | None = None
+        self,
+        include: str,
+        exclude: Sequence[str] = (),
+        *,
+        first_parent: bool = True,
+        before: int | None = None,
+        newest: int | None = None,
     ) -> list[Commit]:
-        """What `include` reaches and none of `exclude` does, oldest first; with `before`, committed then or earlier."""
+        """What `include` reaches and none of `exclude` does, oldest first; with `before`, committed then or earlier.
+
+        `newest`: only the last so many.
+        """
         flags = ["--first-parent"] if first_parent else ["--topo-order"]
         flags += [f"--min-age={before}"] if before is not None else []
+        flags += [f"--max-count={newest}"] if newest is not None else []
         return self._log(["--reverse", *flags, include, *(f"^{name}" for name in exclude), "--"])
 
     def commits_of(self, shas: Sequence[str]) -> list[Commit]:
