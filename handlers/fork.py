@@ -116,7 +116,7 @@ class Fork:
         token = await self.github.token()
         refs = [f"+refs/heads/{self.config.fork.branch}:{FORK}", "+refs/heads/graft/*:refs/graft/branches/*"]
         refs += [f"+refs/pull/{number}/head:refs/graft/pull/{number}" for number in numbers]
-        await asyncio.to_thread(self.git.fetch, self.github.git_url, refs, token=token)
+        await asyncio.to_thread(self.git.fetch, self.github.git_url, refs, token=token, prune=True)
         return await self.tip(FORK)
 
     async def fetch_upstream(self) -> str:

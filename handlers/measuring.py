@@ -105,6 +105,13 @@ async def go_on(fork: Fork) -> None:
         await store.remove_note(scope.installation, fork.name, name)
 
 
+async def running_hunts(fork: Fork) -> list[MetricHunt]:
+    """The searches that ask for runs."""
+    notes = await fork.ctx.store.notes(fork.scope.installation, fork.name, _HUNT)
+    hunts = [MetricHunt.model_validate(raw) for raw in notes.values()]
+    return [hunt for hunt in hunts if hunt.running]
+
+
 def text_of(hunt: MetricHunt, key: str) -> str:
     """The comment in which a search tells how it stands."""
     what = " ".join(code(part) for part in hunt.place if part)

@@ -45,6 +45,8 @@ async def forget_rewrite(fork: Fork) -> None:
     """Upstream goes on from what is known again."""
     if await fork.note(REWRITTEN):
         await fork.put_note(REWRITTEN, None)
+    if await asyncio.to_thread(fork.git.resolve, REWRITTEN_REF) is not None:
+        await asyncio.to_thread(fork.git.set_ref, REWRITTEN_REF, None)
 
 
 async def follow_if_asked(fork: Fork) -> None:

@@ -7,6 +7,7 @@ from datetime import timedelta
 from bot.context import Context, Job
 from handlers.alarm import watch
 from handlers.fork import open_fork
+from handlers.refs import forget_refs
 from handlers.runner import offer
 from handlers.validate import push_again
 
@@ -19,13 +20,15 @@ async def sweep(ctx: Context, job: Job) -> None:
     if fork.now.timestamp() >= due:
         await fork.enqueue("ingest", "repository")
     await watch(fork)
-    for pull in await fork.github.pulls(state="open", base=fork.config.fork.branch):
+    pulls = await fork.github.pulls(state="open", base=fork.config.fork.branch)
+    for pull in pulls:
         await fork.enqueue("validate", f"#{pull.number}", {"number": pull.number})
     await fork.enqueue("validate_trunk", "trunk")
     if fork.config.triage.other_ci:
         await fork.enqueue("other_ci", "repository")
     await fork.enqueue("triage", "trunk")
     await push_again(fork)
+    await forget_refs(fork, pulls)
 
 
 async def prune(ctx: Context, job: Job) -> None:

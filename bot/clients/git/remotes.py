@@ -17,8 +17,18 @@ class Remotes:
     path: Path
     _env: dict[str, str]
 
-    def fetch(self, url: str, refspecs: Sequence[str], *, token: str | None = None, timeout: float = 1800) -> None:
-        """Fetch `refspecs` from `url`; one without `+` refuses a rewritten history (FetchError of kind `moved`)."""
+    def fetch(
+        self,
+        url: str,
+        refspecs: Sequence[str],
+        *,
+        token: str | None = None,
+        timeout: float = 1800,
+        prune: bool = False,
+    ) -> None:
+        """Fetch `refspecs` from `url`; one without `+` refuses a rewritten history (FetchError of kind `moved`). With
+        `prune` the refs that a pattern among them made go where the other side has them no more.
+        """
         options, secret = credentials(url, token)
         command = [
             *options,
@@ -27,6 +37,7 @@ class Remotes:
             "--no-write-fetch-head",
             "--no-auto-maintenance",
             "--no-recurse-submodules",
+            *(["--prune"] if prune else []),
             "--end-of-options",
             url,
             *refspecs,

@@ -88,6 +88,11 @@ class Git(Remotes):
         guard = [expected] if expected is not None else []
         self._run(["update-ref", "-d", ref, *guard] if sha is None else ["update-ref", ref, sha, *guard])
 
+    def drop_refs(self, refs: Mapping[str, str]) -> None:
+        """Delete refs, each where it stands at that commit; all of them, or none and a GitError."""
+        lines = "".join(f"delete {ref} {sha}\n" for ref, sha in refs.items())
+        self._run(["update-ref", "--stdin"], stdin=lines.encode())
+
     def set_head(self, ref: str) -> None:
         """Let HEAD stand for a branch, whether it is there or not."""
         self._run(["symbolic-ref", "HEAD", ref])
