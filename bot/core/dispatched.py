@@ -9,19 +9,22 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from typing import Any
 
 from pydantic import ValidationError
 
 from bot.core.config import ACTIONS
-from bot.core.reports import ParsedReport, parse
+from bot.core.reports import ParsedReport, ParsedTest, parse
 from bot.core.types import Outcome
 from bot.core.validation import Environment, Report, RunRequest, Subject, TestResult
 
 REPORT = "report.json"
 COMMIT = "commit"
 _SHA = re.compile(r"[0-9a-f]{40}")
+_SKEW = timedelta(minutes=1)  # how far a machine's clock may be off
+_ANY_ZONE = timedelta(hours=12)  # a time without a zone is the machine's own, at most so far behind UTC
 _OF_CONCLUSION = {
     "success": Outcome.PASSED,
     "failure": Outcome.FAILED,
@@ -87,13 +90,13 @@ def report_of(
     finished_at: datetime,
 ) -> Report:
     """The report in an artifact: what `graft run --json` printed, a report of a runner's, or JUnit files with a file
-    `commit` that names the commit. Raises Unusable.
+    `commit` that names the commit. What was written before the run began is left over from another. Raises Unusable.
     """
     named = [content for name, content in files if name.rpartition("/")[2] == REPORT]
     if len(named) > 1:
         raise Unusable(f"the artifact holds {len(named)} files {REPORT}: which one counts?")
     if named:
-        return _of_json(request, named[0])
+        return _of_json(request, named[0], started_at)
     commits = {
         content.decode("utf-8", "replace").strip() for name, content in files if name.rpartition("/")[2] == COMMIT
     }
@@ -106,6 +109,12 @@ def report_of(
         )
     if commit != request.commit:
         raise Unusable(f"it is about commit {commit[:12]}, not {request.commit[:12]}")
+    found = _Found()
+    for name, content in results:
+        found.take(name, parse("junit", content), commit=commit, started_at=started_at)
+    if found.problems and not any(test.outcome.bad for test in found.tests):
+        raise Unusable(found.problems[0])  # a failure that it shows is one, whatever else it lacks
+    ended = "" if conclusion == "success" else f"the workflow ended as {conclusion or 'nothing'}"
     return Report(
         run_id=request.run_id,
         attempt=request.attempt,
@@ -116,34 +125,53 @@ def report_of(
         environment=Environment(runner=runner, labels=request.suite.runner),
         started_at=started_at,
         finished_at=max(finished_at, started_at),
-        outcome=_OF_CONCLUSION.get(conclusion, Outcome.INFRA),
-        reason="" if conclusion == "success" else f"the workflow ended as {conclusion or 'nothing'}",
+        outcome=Outcome.FAILED if found.hidden else _OF_CONCLUSION.get(conclusion, Outcome.INFRA),
+        reason="; ".join(part for part in (ended, *found.problems, *found.hidden) if part)[:2000],
         exit_code=0 if conclusion == "success" else 1,
-        tests=tuple(_tests(results)),
+        tests=tuple(_result(test) for test in found.tests),
     )
 
 
-def _tests(results: Sequence[tuple[str, bytes]]) -> list[TestResult]:
-    tests = []
-    for name, content in results:
-        parsed: ParsedReport = parse("junit", content)
-        if not parsed.readable or not parsed.complete:
-            raise Unusable(f"{name[-100:]} is not whole: {'; '.join(parsed.problems)[:300] or 'it breaks off'}")
-        tests += [
-            TestResult(
-                id=test.id[:4096] or "(without a name)",
-                outcome=test.outcome,
-                duration=test.duration,
-                message=test.message,
-                file=test.file,
-                line=test.line,
+@dataclass
+class _Found:
+    """What the JUnit files of an artifact say, and why that may not be all or not of this run."""
+
+    tests: list[ParsedTest] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+    hidden: list[str] = field(default_factory=list)
+
+    def take(self, name: str, parsed: ParsedReport, *, commit: str, started_at: datetime) -> None:
+        name = name[-100:]
+        if parsed.commit not in (None, commit):
+            self.problems.append(f"{name} is about commit {str(parsed.commit)[:12]}, not {commit[:12]}")
+            return
+        slack = _SKEW if parsed.zoned else _SKEW + _ANY_ZONE
+        times = {test: test.at or parsed.at for test in parsed.tests}
+        old = {test for test, at in times.items() if at is not None and at < started_at - slack}
+        if old:
+            written = min(at for test in old if (at := times[test]) is not None)
+            self.problems.append(
+                f"{name} holds results of {written:%Y-%m-%d %H:%M} UTC, from before this run began: left over"
             )
-            for test in parsed.tests
-        ]
-    return tests
+        self.tests += [test for test in parsed.tests if test not in old]
+        if not parsed.readable or not parsed.complete:
+            self.problems.append(f"{name} is not whole: {'; '.join(parsed.problems)[:300] or 'it breaks off'}")
+        elif parsed.declared_bad and not old and not any(test.outcome.bad for test in parsed.tests):
+            self.hidden.append(f"{name} counts {parsed.declared_bad} failures and lists none")
 
 
-def _of_json(request: RunRequest, content: bytes) -> Report:
+def _result(test: ParsedTest) -> TestResult:
+    return TestResult(
+        id=test.id[:4096] or "(without a name)",
+        outcome=test.outcome,
+        duration=test.duration,
+        message=test.message,
+        file=test.file,
+        line=test.line,
+    )
+
+
+def _of_json(request: RunRequest, content: bytes, started_at: datetime) -> Report:
     try:
         document: Any = json.loads(content)
     except ValueError as error:
@@ -165,5 +193,7 @@ def _of_json(request: RunRequest, content: bytes) -> Report:
     local = said.run_id.startswith("local-")  # `graft run` knows neither the run's id nor the repository's name
     if not local and (said.run_id, said.subject.repository) != (request.run_id, request.repository):
         raise Unusable(f"it is about run {said.run_id[:40]} of {said.subject.repository[:100]}, not this one")
+    if said.started_at < started_at - _SKEW:
+        raise Unusable(f"it was begun at {said.started_at:%Y-%m-%d %H:%M} UTC, before this run: left over")
     subject = said.subject.model_copy(update={"repository": request.repository})
     return said.model_copy(update={"run_id": request.run_id, "attempt": request.attempt, "subject": subject})

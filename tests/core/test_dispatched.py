@@ -114,6 +114,48 @@ def test_junit_files_with_the_commit_become_a_report() -> None:
     assert len(read(commit=SHA, a__xml=JUNIT, b__xml=RED).tests) == 4
 
 
+def stamped(at: datetime, junit: bytes = JUNIT, zone: str = "Z") -> bytes:
+    return junit.replace(b"<testsuite ", f'<testsuite timestamp="{at:%Y-%m-%dT%H:%M:%S}{zone}" '.encode())
+
+
+def merged(*parts: bytes) -> bytes:
+    return b"<testsuites>" + b"".join(parts) + b"</testsuites>"
+
+
+def of_commit(sha: str) -> bytes:
+    return JUNIT.replace(b'"2">', f'"2"><properties><property name="git_sha" value="{sha}"/></properties>'.encode())
+
+
+def test_a_junit_file_of_this_run_and_commit_counts() -> None:
+    for junit in (
+        stamped(NOW - timedelta(seconds=30)),
+        stamped(NOW + timedelta(hours=1)),
+        stamped(NOW - timedelta(hours=8), zone=""),  # the machine's own time, eight hours behind UTC
+        of_commit(SHA),
+        merged(stamped(NOW), stamped(NOW + timedelta(minutes=5))),
+    ):
+        assert read(commit=SHA, junit__xml=junit).outcome is Outcome.PASSED
+
+
+def test_a_failure_that_is_shown_counts_whatever_the_rest_lacks() -> None:
+    for files in (
+        {"junit__xml": RED[: RED.index(b"</testcase>")]},
+        {"a__xml": RED, "b__xml": b""},
+        {"a__xml": RED, "b__xml": stamped(NOW - timedelta(days=1))},
+    ):
+        made = read("success", commit=SHA, **files)
+        assert [test.id for test in made.failures] == ["t/test_a.py::test_u"] and made.reason
+    hidden = read(commit=SHA, junit__xml=JUNIT.replace(b'"2">', b'"2" errors="1">'))
+    assert hidden.outcome is Outcome.FAILED and "counts 1 failures and lists none" in hidden.reason
+
+
+def test_subtests_are_counted_by_pytest_and_not_listed() -> None:
+    junit = JUNIT.replace(b'"s" tests="2"', b'"pytest" tests="5"')
+    assert read(commit=SHA, junit__xml=junit).outcome is Outcome.PASSED
+    with pytest.raises(Unusable, match="is not whole"):
+        read(commit=SHA, junit__xml=junit[:-14])
+
+
 UNUSABLE: list[tuple[str, dict[str, bytes | str]]] = [
     ("is about commit ffffffffffff", {"commit": OTHER, "junit__xml": JUNIT}),
     ("names no commit", {"junit__xml": JUNIT}),
@@ -123,6 +165,14 @@ UNUSABLE: list[tuple[str, dict[str, bytes | str]]] = [
     ("is not whole", {"commit": SHA, "junit__xml": JUNIT[:90]}),
     ("is not whole", {"commit": SHA, "junit__xml": b""}),
     ("is not whole", {"commit": SHA, "a__xml": JUNIT, "b__xml": b"<!DOCTYPE x>" + JUNIT}),
+    ("left over", {"commit": SHA, "junit__xml": stamped(NOW - timedelta(minutes=2))}),
+    ("left over", {"commit": SHA, "junit__xml": stamped(NOW - timedelta(days=1), zone="")}),
+    ("left over", {"commit": SHA, "junit__xml": merged(stamped(NOW), stamped(NOW - timedelta(days=1)))}),
+    ("left over", {"commit": SHA, "junit__xml": stamped(NOW - timedelta(days=1), RED)}),
+    ("left over", {"commit": SHA, "a__xml": JUNIT, "b__xml": stamped(NOW - timedelta(days=1))}),
+    ("about commit ffffffffffff", {"commit": SHA, "junit__xml": of_commit(OTHER)}),
+    ("header says 3 tests, 2 are listed", {"commit": SHA, "junit__xml": JUNIT.replace(b'"2"', b'"3"')}),
+    ("left over", {"report__json": of(report(started_at=(NOW - timedelta(hours=1)).isoformat()))}),
     ("was cut", {"report__json": of(report())[:-40]}),
     ("no JSON", {"report__json": b"\x00\xff"}),
     ("is no report", {"report__json": "3"}),

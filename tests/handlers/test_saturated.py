@@ -7,6 +7,7 @@ import json
 import zipfile
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -234,6 +235,28 @@ async def test_what_proves_nothing_is_infra_never_green(tmp_path: Path) -> None:
         assert run.report is not None and "was deleted" in run.report["reason"]
         assert one.fork.gate(one.number).startswith("block")
         assert "unit says nothing: infra" in one.fork.gate(one.number)
+
+
+async def test_results_left_over_from_an_earlier_run_prove_nothing(tmp_path: Path) -> None:
+    """A self-hosted machine still holds yesterday's file, and the workflow uploads it beside today's commit."""
+    async with flow(tmp_path, FLOW.replace("harness: command,", "harness: command, retries: 2,")) as one:
+        await one.fork.ends(one.number)
+        now, commit = one.world.context.now(), (await one.run()).sha
+
+        def junit(at: datetime) -> str:
+            cases = "".join(f'<testcase classname="t.test_a" name="{name}"/>' for name in ("test_t", "test_u"))
+            return f'<testsuite name="pytest" tests="2" timestamp="{at.isoformat()}">{cases}</testsuite>'
+
+        run = await one.ends(commit=commit, junit__xml=junit(now - timedelta(days=1)))
+        assert (run.attempt, run.outcome) == (2, None)
+        said = await one.report()
+        said["reports"][0]["started_at"] = (now - timedelta(days=1)).isoformat()
+        run = await one.ends(report__json=json.dumps(said))
+        assert (run.attempt, run.outcome) == (3, None)
+        assert one.fork.gate(one.number).startswith("pending")
+        run = await one.ends(commit=commit, junit__xml=junit(now + timedelta(minutes=1)))
+        assert run.outcome == Outcome.PASSED
+        assert one.fork.gate(one.number).startswith("allow")
 
 
 async def test_what_nobody_waits_for_is_cancelled_on_github(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ class ParsedReport:
 
     `complete` is False where it was cut, broken or lists fewer tests than it declares; `readable` is False where
     nothing can be made of it. `declared_bad` counts failures and errors by the file's own header or summary.
+    `zoned` is False where a time in it names no zone (then it is taken as UTC).
     `bare` counts results without names (`test_x.py ..F.`), as letters by file.
     """
 
@@ -38,6 +39,7 @@ class ParsedReport:
     complete: bool = True
     readable: bool = True
     at: datetime | None = None
+    zoned: bool = True
     commit: str | None = None
     declared: int | None = None
     declared_bad: int | None = None
@@ -102,6 +104,12 @@ def moment(text: str | None) -> datetime | None:
         )
     except ValueError:
         return None
+
+
+def names_zone(text: str | None) -> bool:
+    """Whether a time says in which zone it is; True for what is none."""
+    match = _ISO.match((text or "").strip())
+    return match is None or match[4] is not None
 
 
 def text_of(data: bytes) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from xml.parsers import expat
 
-from bot.core.reports.parsed import ParsedReport, ParsedTest, moment, text_of, unreadable
+from bot.core.reports.parsed import ParsedReport, ParsedTest, moment, names_zone, text_of, unreadable
 from bot.core.validation import TestOutcome
 
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ufffe\uffff\ud800-\udfff]")
@@ -66,13 +66,16 @@ def parse_xml(data: bytes) -> ParsedReport:
             return unreadable(problem)
     declared, bad = reader.declared("tests"), reader.declared_bad()
     complete = problem is None
-    if declared is not None and declared > len(tests):
+    # of pytest's own file that is well-formed the surplus is subtests: each is counted, only a failed one is listed
+    own = problem is None and bool(reader.tops) and all(top.get("name") == "pytest" for top in reader.tops)
+    if declared is not None and declared > len(tests) and not (own and tests):
         complete = False
         problems += (f"the header says {declared} tests, {len(tests)} are listed",)
     return ParsedReport(
         tests=tuple(tests),
         complete=complete,
         at=reader.first_at,
+        zoned=reader.zoned,
         commit=reader.commit,
         declared=declared,
         declared_bad=bad,
@@ -99,6 +102,7 @@ class _Reader:
         self.roots: list[dict[str, str]] = []
         self.tops: list[dict[str, str]] = []
         self.first_at: datetime | None = None
+        self.zoned = True
         self.suite_at: datetime | None = None
         self.case: _Case | None = None
         self.collect: list[str] | None = None
@@ -164,6 +168,7 @@ class _Reader:
 
     def note_time(self, attributes: dict[str, str]) -> datetime | None:
         at = moment(attributes.get("timestamp"))
+        self.zoned = self.zoned and names_zone(attributes.get("timestamp"))
         if at is not None and (self.first_at is None or at < self.first_at):
             self.first_at = at
         return at
