@@ -38,6 +38,7 @@ from runners.harnesses import (
 from runners.harnesses.http import Http, Order
 from runners.labs import Credential
 from runners.process import Ended, Killed, run_group
+from runners.spotting import Called, spot
 
 _BUILD_FACTOR = 3
 
@@ -105,14 +106,30 @@ async def execute(work: Work) -> Report:
             return _report(work, started, _build_failed(ended), ended=ended, health=(before, None))
         if work.keep_build is not None:
             await work.keep_build(work.source)
-    ended = await _run(work, start.argv, {**env, **start.env}, factor=1)
+    ended, called = await _spotting(work, start, {**env, **start.env})
     collected = _collect(harness, place, ended)
-    if start.canary is not None and suite.canary is None and ended.started and ended.killed is None:
-        collected = await _with_canary(work, harness, place, start.canary, env, collected, ended)
+    if suite.canary is None and ended.started and ended.killed is None:
+        collected = await _with_canary(work, harness, place, start, called, env, collected, ended)
     after = await probe(visible=work.machine.visible)
     if after.ok is False and collected.outcome is not Outcome.PASSED:
         collected = Collected(Outcome.INFRA, f"{collected.reason}; {after.text}", collected.tests)
     return _report(work, started, collected, ended=ended, health=(before, after))
+
+
+async def _spotting(work: Work, start: Start, env: Mapping[str, str]) -> tuple[Ended, Called | None]:
+    """Run the suite; and how it called the program that its command hides, where that was seen."""
+    if start.hidden is None:
+        return await _run(work, start.argv, env, factor=1), None
+    tool, looking = start.hidden.tool, list[asyncio.Task[Called]]()
+    try:
+        ended = await _run(
+            work, start.argv, env, factor=1, started=lambda root: looking.append(asyncio.create_task(spot(root, tool)))
+        )
+    finally:
+        for task in looking:
+            task.cancel()
+    found = await asyncio.gather(*looking, return_exceptions=True)
+    return ended, next((one for one in found if isinstance(one, Called)), None)
 
 
 def _collect(harness: Harness, place: Place, ended: Ended) -> Collected:
@@ -126,25 +143,40 @@ async def _with_canary(
     work: Work,
     harness: Harness,
     place: Place,
-    canary: Start,
+    start: Start,
+    called: Called | None,
     env: Mapping[str, str],
     collected: Collected,
     ended: Ended,
 ) -> Collected:
-    """What the suite said, and whether its harness reports the stand-in that must fail."""
+    """What the suite said, and whether its harness reports the stand-in that must fail, where there is one."""
+    hidden = start.hidden
+    if start.canary is None and hidden is None:
+        return collected
     if any(test.outcome.bad for test in collected.tests):
         return replace(collected, canary_seen=True)  # it has just shown that it reports failures
+    canary = start.canary
+    if hidden is not None:
+        with contextlib.suppress(OSError):
+            canary = await asyncio.to_thread(hidden.stand_in, called)
+    if canary is None:
+        work.output("canary: none, the program that reports was not found\n")
+        return collected
     there = canary_place(place)
     # what it prints looks like a failure of the suite's
     quiet = replace(work, output=lambda _: None)
-    seen = False
+    seen: bool | None = False
     with contextlib.suppress(OSError):  # the suite left no folder to write to
         there.results.mkdir(parents=True, exist_ok=True)
         fell = await _run(quiet, canary.argv, {**env, **canary.env}, factor=1)
         if fell.killed is Killed.CANCELLED:
             return replace(collected, outcome=Outcome.CANCELLED, reason="cancelled")
-        seen = seen_failing(_collect(harness, there, fell), fell)
-    work.output(f"canary: {'failed, as it has to' if seen else 'not reported as failed'}\n")
+        shown = _collect(harness, there, fell)
+        seen = seen_failing(shown, fell)
+        if hidden is not None and ((not shown.tests and fell.exit_code != 0) or not hidden.same()):
+            seen = None
+    told = {True: "failed, as it has to", False: "not reported as failed", None: "none, it could not be tried"}[seen]
+    work.output(f"canary: {told}\n")
     if collected.outcome is Outcome.PASSED and ended.exit_code != 0:
         # a canary among the tests would explain the exit status, a stand-in does not
         reason = f"exit status {ended.exit_code} though every reported test passed"
@@ -166,7 +198,14 @@ async def _in_lab(work: Work, started: datetime) -> Report:
     return _report(work, started, collected, ended=None, health=(Health(None, "ran in a lab"), None))
 
 
-async def _run(work: Work, argv: tuple[str, ...], env: Mapping[str, str], *, factor: int) -> Ended:
+async def _run(
+    work: Work,
+    argv: tuple[str, ...],
+    env: Mapping[str, str],
+    *,
+    factor: int,
+    started: Callable[[int], None] = lambda _: None,
+) -> Ended:
     suite = work.request.suite
     work.output(f"$ {shlex.join(argv)}\n")
     return await run_group(
@@ -179,6 +218,7 @@ async def _run(work: Work, argv: tuple[str, ...], env: Mapping[str, str], *, fac
         redact=work.redact,
         cancelled=work.cancelled,
         short=work.short,
+        started=started,
     )
 
 

@@ -77,11 +77,12 @@ async def run_group(
     redact: Callable[[str], str] = lambda text: text,
     cancelled: asyncio.Event | None = None,
     short: Callable[[], bool] | None = None,
+    started: Callable[[int], None] = lambda _: None,
 ) -> Ended:
     """Run it in a session of its own; at its end, at the limit or when cancelled, all its descendants are killed.
 
-    `seconds` is the limit; `short` says that the disk is all but full, which ends it too. Never raises for what the
-    child does; one that can't be started has `started` False.
+    `seconds` is the limit; `short` says that the disk is all but full, which ends it too; `started` is told its process
+    id. Never raises for what the child does; one that can't be started has `started` False.
     """
     began = time.monotonic()
     mark = env.get(MARK, "")
@@ -102,6 +103,7 @@ async def run_group(
             return Ended(127, time.monotonic() - began, text, started=False)
         finally:
             end.close()
+        started(child.pid)
         tail = _Tail()
         reader = asyncio.create_task(_read(written, tail, output, redact))
         killed = None

@@ -297,9 +297,8 @@ def _wholes(test: str) -> tuple[str, ...]:
 
 
 def has_canary(suite: Suite) -> bool:
-    """Whether a run of the suite has a canary: its harness adds one or brings a stand-in, or the suite names its own.
-
-    lit called by a build tool takes no further path, a script hides which ctest it calls, a lab is given none.
+    """Whether a run of the suite has a canary for sure: its harness adds one or brings a stand-in, or the suite names
+    its own. Where a build tool calls lit, or a script ctest, it has to be found first; a lab may add one.
     """
     if suite.canary is not None or suite.harness in _WITH_CANARY:
         return True
@@ -348,6 +347,8 @@ def conclude(
         derived = claimed
     elif manifest.canary is False:
         derived, why = Outcome.INFRA, "the canary, which must fail, was not reported as failed: the harness is blind"
+    elif exit_code not in (0, None) and manifest.canary is None and claimed is not Outcome.OMITTED:
+        derived, why = Outcome.FAILED, f"exit status {exit_code} though every reported test passed"
     elif manifest.missing:
         derived = Outcome.OMITTED
         why = (
@@ -364,8 +365,6 @@ def conclude(
             if counted
             else "no test reported: nothing proves that anything ran"
         )
-    elif exit_code not in (0, None) and manifest.canary is not True:
-        derived, why = Outcome.FAILED, f"exit status {exit_code} though every reported test passed"
     worst = level_outcome((derived, claimed))
     return worst, why if worst is derived else ""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
@@ -13,6 +13,7 @@ from bot.core.reports import ParsedReport, ParsedTest, key
 from bot.core.types import Outcome
 from bot.core.validation import Environment, Measurement, TestOutcome, TestResult
 from runners.process import Ended, Killed
+from runners.spotting import Called, Tool
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +31,28 @@ class Start:
     """What to start: an argument list and variables beside the usual ones.
 
     `canary` is a stand-in that must fail, where the suite itself can't be given a failing test: it is started after the
-    suite in the same way, writes its results where `canary_place` says, and is read by the same `collect`.
+    suite in the same way, writes its results where `canary_place` says, and is read by the same `collect`. `hidden`
+    makes one where the command does not show which program it calls.
     """
 
     argv: tuple[str, ...]
     env: Mapping[str, str] = field(default_factory=dict)
     canary: Start | None = None
+    hidden: Hidden | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hidden:
+    """A program that the suite's command calls out of sight.
+
+    `tool` knows it among the suite's processes. `stand_in` calls it on a failing test: as it was seen called, or (None)
+    by what the suite has left; None, or OSError, where it is not known. A stand-in that can't be started shows nothing,
+    nor does one by another program: `same` says so once it has run.
+    """
+
+    tool: Tool
+    stand_in: Callable[[Called | None], Start | None]
+    same: Callable[[], bool] = lambda: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +89,11 @@ def canary_place(place: Place) -> Place:
     """Where a stand-in writes its results, and what is asked of it: nothing but to be seen."""
     suite = place.suite.model_copy(update={"metrics": (), "canary": None})
     return Place(suite, place.source, place.results / CANARY_FOLDER)
+
+
+def found_in(source: Path, name: str) -> list[Path]:
+    """The files of this name (with the end of a folder's path, if need be) near the top of a tree, where builds are."""
+    return sorted(path for depth in range(4) for path in source.glob("*/" * depth + name) if path.is_file())
 
 
 def seen_failing(collected: Collected, ended: Ended) -> bool:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
 from bot.core.reports import parse_xml
 from bot.core.validation import calls_ctest
-from runners.harnesses import Collected, HarnessError, Place, Start, by_report, canary_place
+from runners.harnesses import Collected, HarnessError, Hidden, Place, Start, by_report, canary_place, found_in
 from runners.process import Ended
+from runners.spotting import Called
 
 
 class CTest:
@@ -15,8 +19,22 @@ class CTest:
         """The command with its result file."""
         if not place.suite.run:
             raise HarnessError(f"suite {place.suite.suite}: `run` is empty; write [ctest, --test-dir, build]")
-        argv = (*place.suite.run, "--no-tests=error", "--output-junit", str(place.results / "ctest.xml"))
-        return Start(argv, canary=_stand_in(place))
+        report = str(place.results / "ctest.xml")
+        argv = (*place.suite.run, "--no-tests=error", "--output-junit", report)
+        program = next((word for word in place.suite.run if calls_ctest((word,))), None)
+        if program is not None:
+            return Start(argv, canary=_stand_in(place, (program,)))
+
+        def tool(words: Sequence[str]) -> int:
+            return int(calls_ctest(tuple(words[:1])) and report in words)
+
+        def stand_in(called: Called | None) -> Start | None:
+            if called is not None:
+                return _stand_in(place, called.words, called.env)
+            configured = _configured(place.source)
+            return _stand_in(place, (configured,)) if configured is not None else None
+
+        return Start(argv, hidden=Hidden(tool, stand_in))
 
     def collect(self, place: Place, ended: Ended) -> Collected:
         """Results of the file; 8 is ctest's exit status for failed tests."""
@@ -29,12 +47,19 @@ class CTest:
 HARNESS = CTest()
 
 
-def _stand_in(place: Place) -> Start | None:
-    """A test that fails, for the same ctest; None where `run` hides it in a script."""
-    program = next((word for word in place.suite.run if calls_ctest((word,))), None)
-    if program is None:
-        return None
+def _stand_in(place: Place, program: Sequence[str], env: Mapping[str, str] | None = None) -> Start:
+    """A test that fails, for the same ctest."""
     there = canary_place(place).results
     there.mkdir(parents=True, exist_ok=True)
     (there / "CTestTestfile.cmake").write_text('add_test(graft_canary "false")\n')
-    return Start((program, "--test-dir", str(there), "--output-junit", str(there / "ctest.xml")))
+    return Start((*program, "--test-dir", str(there), "--output-junit", str(there / "ctest.xml")), env or {})
+
+
+def _configured(source: Path) -> str | None:
+    """The ctest of a tree's build folders, by what CMake noted there; None where they don't name one and the same."""
+    named = set()
+    for cache in found_in(source, "CMakeCache.txt"):
+        for line in cache.read_text("utf-8", "replace").splitlines():
+            if line.startswith("CMAKE_CTEST_COMMAND:"):
+                named.add(line.partition("=")[2].strip())
+    return named.pop() if len(named) == 1 else None
