@@ -124,6 +124,11 @@ class Reason:
     evidence: tuple[str, ...] = ()
     weight: float = 0.0
 
+    def brief(self, most: int) -> tuple[tuple[str, ...], int]:
+        """At most so many pieces of evidence that the text does not name already, and how many more there are."""
+        told = [e for e in self.evidence if e not in self.text and not (len(e) == 40 and e[:12] in self.text)]
+        return tuple(told[:most]), max(len(told) - most, 0)
+
 
 @dataclass(frozen=True, slots=True)
 class Commit:

@@ -255,3 +255,14 @@ def test_skipped_and_empty_are_settled_with_their_reason() -> None:
         ("gone", Verdict.EMPTY, ReasonKind.NO_EFFECT),
     ]
     assert shape(made)["bundles"] == [["mixed"]]
+
+
+def test_evidence_that_the_text_names_is_not_told_twice() -> None:
+    one, other = "a" * 40, "b" * 40
+    reason = Reason(
+        ReasonKind.CORRELATED,
+        f"touches lines that {one[:12]} wrote, in lib/A.cpp",
+        (one, other, "lib/A.cpp", "lib/B.cpp"),
+    )
+    assert reason.brief(1) == ((other,), 1)
+    assert reason.brief(5) == ((other, "lib/B.cpp"), 0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from bot.core.types import Chain, Plan, PlannedCommit
+from bot.core.types import Chain, Plan, PlannedCommit, Reason
 
 _STEP, _LEFT, _ROW = 26, 90, 22
 _SHOWN = 60
@@ -103,13 +103,14 @@ def _table(commits: tuple[PlannedCommit, ...]) -> str:
     )
 
 
+def _reason(reason: Reason) -> str:
+    shown, more = reason.brief(3)
+    evidence = "".join(f" <code>{escape(item[:60])}</code>" for item in shown)
+    return escape(reason.text) + evidence + (f" (+{more})" if more else "")
+
+
 def _row(commit: PlannedCommit) -> str:
-    why = "<br>".join(
-        escape(reason.text)
-        + "".join(f" <code>{escape(item[:60])}</code>" for item in reason.evidence[:3])
-        + (f" (+{len(reason.evidence) - 3})" if len(reason.evidence) > 3 else "")
-        for reason in commit.reasons[:3]
-    )
+    why = "<br>".join(map(_reason, commit.reasons[:3]))
     waits = ", ".join(f"<code>{need[:8]}</code>" for need in commit.waits_for[:6])
     waiting = f"<br><small>waits for {waits}</small>" if waits else ""
     number = f" <small>#{commit.pr}</small>" if commit.pr is not None else ""

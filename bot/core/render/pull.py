@@ -222,9 +222,9 @@ def _why(reasons: Sequence[Reason]) -> str:
     """The heaviest reasons, each with what shows it best; `/explain` has all."""
     cells = []
     for reason in sorted(reasons, key=lambda r: -r.weight)[:2]:
-        evidence = ", ".join(_code(e) for e in reason.evidence[:2])
-        more = f" (+{len(reason.evidence) - 2})" if len(reason.evidence) > 2 else ""
-        cells.append(line(reason.text, 160) + (f": {evidence}{more}" if evidence else ""))
+        shown, more = reason.brief(2)
+        evidence = ", ".join(map(_code, shown)) + (f" (+{more})" if more else "")
+        cells.append(line(reason.text, 160) + (f": {evidence}" if evidence else ""))
     return "; ".join(cells) or "–"
 
 
