@@ -137,6 +137,7 @@ async def _result(fork: Fork, level: Level, run: Run, runs: Sequence[Run] = ()) 
     )
 
 
+_TOLD_BY_TESTS = (Outcome.OMITTED, Outcome.DISAGREED, Outcome.WAIVED)
 _MEASURED = (Outcome.PASSED, Outcome.FAILED, Outcome.OMITTED)
 
 
@@ -165,9 +166,13 @@ async def over_budget(fork: Fork, level: Level, run: Run, runs: Sequence[Run]) -
 
 
 def failures_of(level: Level, suite: str, report: Report | None, outcome: Outcome | None) -> tuple[Failure, ...]:
-    """All of a suite that did not pass: its failed and missing tests, else the suite as a whole."""
+    """All of a suite that did not pass: its failed and missing tests, and the suite as a whole where these do not say
+    why (a blind harness, an exit status, a time limit): whoever waives them has not waived that.
+    """
     if outcome in (None, Outcome.PASSED):
         return ()
     tests = [Failure(level, suite, Outcome.FAILED, test=t.id) for t in report.failures] if report else []
     missing = [Failure(level, suite, Outcome.OMITTED, test=t) for t in report.manifest.missing] if report else []
-    return tuple(tests + missing) or (Failure(level, suite, outcome or Outcome.NOT_RUN),)
+    told = bool(tests) or (bool(missing) and outcome in _TOLD_BY_TESTS)
+    whole = [] if told else [Failure(level, suite, outcome or Outcome.NOT_RUN)]
+    return (*tests, *missing, *whole)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
@@ -187,6 +187,24 @@ class RunRequest(Value):
     canary_before: bool = False
     lease_seconds: float = Field(default=60, gt=0)
     heartbeat_seconds: float = Field(default=15, gt=0)
+
+    def report(self, *, started_at: datetime, finished_at: datetime, outcome: Outcome, **said: Any) -> Report:
+        """The report of this attempt: what it is about is the request's, all else is said, by the names in `Report`.
+
+        Raises pydantic.ValidationError.
+        """
+        return Report(
+            run_id=self.run_id,
+            attempt=self.attempt,
+            subject=Subject(repository=self.repository, commit=self.commit, base=self.base),
+            level=self.level,
+            suite=self.suite.suite,
+            harness=self.suite.harness,
+            started_at=started_at,
+            finished_at=finished_at,
+            outcome=outcome,
+            **said,
+        )
 
 
 class Report(Value):

@@ -1,7 +1,8 @@
-"""Cases of results (C33, C75, C76) on the sandbox: what GitHub would take for success, and more than it takes."""
+"""Cases of results (C33, C64, C75, C76) on the sandbox: what GitHub would take for success, and more than it takes."""
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 from bot.core.render.text import BODY_LIMIT, CHECK_LIMIT, read_block
@@ -75,3 +76,20 @@ async def test_c75_and_c76_two_thousand_failures(tmp_path: Path) -> None:
         assert world.sandbox.state.violations == []
         assert fork.gate(number).startswith("block")
         assert "and 1995 more" in fork.gate(number)
+
+
+async def test_c64_a_waiver_of_what_is_missing_waives_no_other_reason(tmp_path: Path) -> None:
+    """The exemption of a missing test lets an omission pass, not a harness that saw nothing or an exit status."""
+    gone = "tests/test_all.py::test_gone"
+    async with gated(tmp_path) as fork:
+        number = await fork.opens("walter", "small", {"other.txt": "two\n"})
+        await fork.ends(number, "side")
+        day = f"{fork.world.clock() + timedelta(days=2):%Y-%m-%d}"
+        words = f'/waive {gone} until={day} owner=@olga reason="known" plan="mend it next week"'
+        await fork.ends(number, "unit", missing=[gone])
+        assert "Waived until" in await fork.world.says("maria", number, words)
+        assert fork.gate(number).startswith("allow")
+        for outcome in (Outcome.FAILED, Outcome.INFRA, Outcome.TIMED_OUT):
+            await fork.world.says("maria", number, "/validate l1")
+            await fork.ends(number, "unit", outcome=outcome, missing=[gone])
+            assert fork.gate(number).startswith("block: unit"), outcome
