@@ -20,13 +20,12 @@ from bot.context import Context, FetchError, Queued, QueueUnavailable, Run, Runn
 from bot.core.dispatched import workflow_of
 from bot.core.joblog import Cause, evidence, infra_text
 from bot.core.turns import in_turn
-from bot.core.types import Level, Outcome
+from bot.core.types import Outcome
 from bot.core.validation import (
     PROTOCOL,
     Environment,
     Report,
     RunRequest,
-    Subject,
     check_manifest,
     conclude,
     has_canary,
@@ -305,15 +304,9 @@ def _infra(said: Report, outcome: Outcome, why: str) -> tuple[Outcome, str]:
 
 def no_report(run: Run, reason: str, *, runner: Runner) -> Report:
     """The report of a run that said nothing usable: `infra`, and why."""
-    request = RunRequest.model_validate(run.request)
+    request = RunRequest.model_validate(run.request).model_copy(update={"attempt": run.attempt})
     started = run.started_at or run.queued_at
-    return Report(
-        run_id=run.id,
-        attempt=run.attempt,
-        subject=Subject(repository=run.repository, commit=run.sha, base=request.base),
-        level=Level(run.level),
-        suite=run.suite,
-        harness=request.suite.harness,
+    return request.report(
         environment=Environment(runner=runner.name, labels=runner.labels),
         started_at=started,
         finished_at=started,

@@ -17,7 +17,6 @@ from bot.core.validation import (
     Environment,
     Report,
     RunRequest,
-    Subject,
     TestResult,
     check_manifest,
     conclude,
@@ -259,13 +258,7 @@ def _report(
         exit_code=exit_code,
     )
     finished = datetime.now(UTC)
-    return Report(
-        run_id=request.run_id,
-        attempt=request.attempt,
-        subject=Subject(repository=request.repository, commit=request.commit, base=request.base),
-        level=request.level,
-        suite=request.suite.suite,
-        harness=request.suite.harness,
+    return request.report(
         environment=_environment(work, collected, before, after),
         started_at=started,
         finished_at=finished,

@@ -24,7 +24,7 @@ from arq.worker import Retry, Worker, func
 from redis.exceptions import RedisError
 
 from bot.core.types import Outcome
-from bot.core.validation import Report, RunRequest, Subject
+from bot.core.validation import Report, RunRequest
 from runners.artifacts import Keeper, keep
 from runners.disk import Bounds, Janitor
 from runners.environment import describe, probe, version_of
@@ -366,13 +366,7 @@ class Service:
     async def _broken(self, request: RunRequest, reason: str) -> Report:
         now = datetime.now(UTC)
         health = await probe(visible=_visible(self.settings))
-        return Report(
-            run_id=request.run_id,
-            attempt=request.attempt,
-            subject=Subject(repository=request.repository, commit=request.commit, base=request.base),
-            level=request.level,
-            suite=request.suite.suite,
-            harness=request.suite.harness,
+        return request.report(
             environment=describe(runner=self.settings.name, labels=self.settings.labels, before=health),
             started_at=now,
             finished_at=now,

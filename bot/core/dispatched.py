@@ -18,7 +18,7 @@ from pydantic import ValidationError
 from bot.core.config import ACTIONS
 from bot.core.reports import ParsedReport, ParsedTest, parse
 from bot.core.types import Outcome
-from bot.core.validation import Environment, Report, RunRequest, Subject, TestResult
+from bot.core.validation import Environment, Report, RunRequest, TestResult
 
 REPORT = "report.json"
 COMMIT = "commit"
@@ -115,13 +115,7 @@ def report_of(
     if found.problems and not any(test.outcome.bad for test in found.tests):
         raise Unusable(found.problems[0])  # a failure that it shows is one, whatever else it lacks
     ended = "" if conclusion == "success" else f"the workflow ended as {conclusion or 'nothing'}"
-    return Report(
-        run_id=request.run_id,
-        attempt=request.attempt,
-        subject=Subject(repository=request.repository, commit=request.commit, base=request.base),
-        level=request.level,
-        suite=request.suite.suite,
-        harness=request.suite.harness,
+    return request.report(
         environment=Environment(runner=runner, labels=request.suite.runner),
         started_at=started_at,
         finished_at=max(finished_at, started_at),
