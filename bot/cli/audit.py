@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.cli.terminal import emit, plain, say
 from bot.core.audit import Entry, HmacSigner, Verification, find_checkpoints, from_line, genuine, to_line, verify_lines
 from bot.core.audit.checkpoint import Checkpoint
 
@@ -43,16 +44,14 @@ def show(
         raise _stop(f"the audit can't be shown: {error}; `graft audit verify` says more") from None
     chosen = [entry for entry in entries if kind in (None, entry.kind)][-last:]
     if as_json:
-        typer.echo("\n".join(to_line(entry) for entry in chosen))
+        emit("\n".join(to_line(entry) for entry in chosen))
         return
     from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.table import Column, Table
 
-    table = Table("entry", "when (UTC)", "kind", "what", box=None)
+    table = Table("entry", "when (UTC)", "kind", Column("what", overflow="ellipsis", no_wrap=True), box=None)
     for entry in chosen:
-        what = Text(_shown(entry), overflow="ellipsis", no_wrap=True)
-        table.add_row(str(entry.sequence), f"{entry.at:%Y-%m-%d %H:%M:%S}", Text(entry.kind), what)
+        table.add_row(str(entry.sequence), f"{entry.at:%Y-%m-%d %H:%M:%S}", plain(entry.kind), plain(_shown(entry)))
     Console().print(table)
 
 
@@ -67,13 +66,13 @@ def export(
         lines = _lines(repository, database, None)
         if output is None:
             for line in lines:
-                typer.echo(line)
+                emit(line)
             return
         with output.open("w", encoding="utf-8", newline="\n") as out:
             count = sum(1 for _ in map(out.write, (f"{line}\n" for line in lines)))
     except (NoAudit, OSError) as error:
         raise _stop(str(error)) from None
-    typer.echo(f"{count} entries written to {output}", err=True)
+    say(f"{count} entries written to {output}", err=True)
 
 
 @app.command()
@@ -96,14 +95,17 @@ def verify(
     except (NoAudit, OSError, ValueError) as error:
         raise _stop(str(error)) from None
     if len(lines) > 20_000:
-        typer.echo(f"verifying {len(lines)} entries …", err=True)
+        say(f"verifying {len(lines)} entries …", err=True)
     found = verify_lines(lines, checkpoints=points)
-    typer.echo(json.dumps(_report(found, points)) if as_json else _told(found, points))
+    if as_json:
+        emit(json.dumps(_report(found, points)))
+    else:
+        say(_told(found, points))
     raise typer.Exit(0 if found.ok else 1)
 
 
 def _stop(text: str) -> typer.Exit:
-    typer.echo(text, err=True)
+    say(text, err=True)
     return typer.Exit(2)
 
 
@@ -133,7 +135,7 @@ def _checkpoints(path: Path | None, key_file: Path | None, repository: str) -> t
     if not kept:
         raise NoAudit(f"{path} holds no checkpoint of {repository or 'this audit'} that this key signed")
     if len(kept) < len(claimed):
-        typer.echo(f"{len(claimed) - len(kept)} checkpoints were not signed with this key or are of others", err=True)
+        say(f"{len(claimed) - len(kept)} checkpoints were not signed with this key or are of others", err=True)
     return kept
 
 

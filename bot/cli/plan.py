@@ -7,7 +7,7 @@ import re
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -26,6 +26,7 @@ from bot.cli.sides import (
     opened,
     settings_of,
 )
+from bot.cli.terminal import emit, say
 
 if TYPE_CHECKING:
     from bot.cli.pair import Pair
@@ -88,7 +89,7 @@ def command(
             plan = _plan(pair, sides, config, marker or [], folder)
             _show(pair, plan, sides, explain, html, as_json=as_json)
     except (PlanError, CannotPlan, GitError, ConfigError, ValueError, OSError) as error:
-        typer.echo(f"graft plan: {error}", err=True)
+        say(f"graft plan: {error}", err=True)
         raise typer.Exit(2) from None
 
 
@@ -119,14 +120,18 @@ def _show(pair: Pair, plan: Plan, sides: Sides, explain: str | None, html: Path 
         facts = explained(plan, _named(plan, explain))
         if facts is None:  # pragma: no cover - _named found it in the plan
             raise PlanError(f"{explain} is not in the plan")
+        if facts.get("verdict") == "conflict":
+            from handlers.hunks import conflict_hunks
+
+            facts["hunks"] = [asdict(hunk) for hunk in conflict_hunks(pair.git, facts["sha"], plan.fork_tip)]
         if as_json:
-            typer.echo(json.dumps(facts, indent=1))
+            emit(json.dumps(facts, indent=1))
         else:
             from bot.cli.plan_view import show_explained
 
             show_explained(facts)
     elif as_json:
-        typer.echo(json.dumps(as_dict(plan), indent=1))
+        emit(json.dumps(as_dict(plan), indent=1))
     else:
         from bot.cli.plan_view import show_plan
 
@@ -182,7 +187,7 @@ def _hint(git: Git, plan: Plan) -> None:
     for prefix, count in unread_markers(commits, plan.ledger):
         if count >= _RECORDED:
             pattern = re.escape(prefix).replace(r"\ ", " ") + r"(?P<sha>[0-9a-f]{40})"
-            typer.echo(
+            say(
                 f"hint: {count} commits of the fork say {prefix!r} and an upstream commit: if that records picks, add"
                 f" --marker '{pattern}' (or ingest.picked_markers in {CONFIG_PATH})",
                 err=True,
@@ -197,7 +202,7 @@ def _progress() -> Callable[[str, int, int], None]:
         now = time.monotonic()
         if now - started > _QUIET and now - last > 1.0:
             last = now
-            typer.echo(f"{what}: {done} of {total}", err=True)
+            say(f"{what}: {done} of {total}", err=True)
             sys.stderr.flush()
 
     return show

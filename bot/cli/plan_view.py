@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from bot.cli.terminal import plain
 from bot.core.types import Plan, PlannedCommit
 
 _COLOUR = {
@@ -20,6 +22,9 @@ _COLOUR = {
 }
 _LINKS = 12
 _EVIDENCE = 20
+_HUNKS = 8
+_HUNK_LINES = 40
+_MARKERS = ("<<<<<<<", "|||||||", "=======", ">>>>>>>")
 
 
 def show_plan(plan: Plan) -> None:
@@ -50,9 +55,9 @@ def show_plan(plan: Plan) -> None:
             table.add_row(
                 hole.sha[:10],
                 f"{hole.age_days:.0f}",
-                Text(hole.owner or "nobody"),
-                Text(hole.subject[:60]),
-                Text(hole.reason),
+                plain(hole.owner or "nobody"),
+                plain(hole.subject[:60]),
+                plain(hole.reason),
             )
         console.print(table)
         _rest(console, len(plan.ledger.holes), _LINKS)
@@ -62,24 +67,38 @@ def show_plan(plan: Plan) -> None:
 def show_explained(facts: dict[str, Any]) -> None:
     """Print all that is known of one commit."""
     console = Console(highlight=False)
-    console.print(Text(f"{facts['sha']}  {facts.get('subject') or ''}", style="bold"), soft_wrap=True)
+    console.print(plain(f"{facts['sha']}  {facts.get('subject') or ''}", "bold"), soft_wrap=True)
     by = f" by {facts['by']}" if facts.get("by") else ""
-    console.print(Text(f"disposition  {facts['disposition'] or 'none'}{by}"))
+    console.print(plain(f"disposition  {facts['disposition'] or 'none'}{by}"))
     if facts["place"] is None:
         return
     console.print(Text.assemble("verdict      ", (facts["verdict"], _COLOUR[facts["verdict"]]), f", {facts['place']}"))
     for name, key in (("waits for", "waits_for"), ("awaited by", "awaited_by")):
         if facts[key]:
-            console.print(Text(f"{name:12} " + " ".join(sha[:12] for sha in facts[key])))
+            console.print(plain(f"{name:12} " + " ".join(sha[:12] for sha in facts[key])))
     console.print("[bold]weight[/]")
     for reason in facts["reasons"]:
         told = f"  {reason['weight']:.2f}  {reason['kind'].replace('_', ' ')}: {reason['text']}"
-        console.print(Text(told), soft_wrap=True)
+        console.print(plain(told), soft_wrap=True)
         for piece in reason["evidence"][:_EVIDENCE]:
             # never wrapped: a path can be copied
-            console.print(Text(f"        {piece}", style="dim"), soft_wrap=True)
+            console.print(plain(f"        {piece}", "dim"), soft_wrap=True)
         if (more := len(reason["evidence"]) - _EVIDENCE) > 0:
             console.print(f"        [dim]… and {more} more: --json shows all[/]")
+    _show_hunks(console, facts.get("hunks", ()))
+
+
+def _show_hunks(console: Console, hunks: Sequence[dict[str, Any]]) -> None:
+    for hunk in hunks[:_HUNKS]:
+        console.print(plain(f"\n{hunk['path']}:{hunk['line']}", "bold"), soft_wrap=True)
+        lines = hunk["text"].splitlines()
+        for line in lines[:_HUNK_LINES]:
+            style = "dim" if line.startswith(_MARKERS) else ""
+            console.print(plain(line, style), soft_wrap=True)
+        if len(lines) > _HUNK_LINES:
+            console.print(f"[dim]… and {len(lines) - _HUNK_LINES} more lines: --json shows all[/]")
+    if len(hunks) > _HUNKS:
+        console.print(f"\n[dim]… and {len(hunks) - _HUNKS} more hunks: --json shows all[/]")
 
 
 def _section(console: Console, title: str, commits: tuple[PlannedCommit, ...], *, shown: int = 1000) -> None:
@@ -93,9 +112,9 @@ def _section(console: Console, title: str, commits: tuple[PlannedCommit, ...], *
         table.add_row(
             commit.sha[:10],
             str(commit.pr or ""),
-            Text(commit.verdict.value, _COLOUR[commit.verdict.value]),
-            Text(commit.subject[:72]),
-            Text(first[:90]),
+            plain(commit.verdict.value, _COLOUR[commit.verdict.value]),
+            plain(commit.subject[:72]),
+            plain(first[:90]),
         )
     console.print(table)
     _rest(console, len(commits), shown)

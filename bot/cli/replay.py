@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.sides import with_markers
+from bot.cli.terminal import emit, say
 
 if TYPE_CHECKING:
     from bot.core.config import Config
@@ -62,7 +62,7 @@ def command(
         else:
             _window(repository, at or "", upstream, fork, settings, cache, as_json=as_json)
     except (CannotReplay, GitError, ValueError) as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
         raise typer.Exit(2) from None
 
 
@@ -109,15 +109,15 @@ def _print(judged: list[Judged], *, fit: bool, as_json: bool) -> None:
     ]
     summary = summarise(results)
     if as_json:
-        typer.echo(json.dumps({"picks": [_row(j) for j in judged], "summary": summary.as_dict()}, indent=1))
+        emit(json.dumps({"picks": [_row(j) for j in judged], "summary": summary.as_dict()}, indent=1))
     else:
         for line in _table(summary.as_dict()):
-            typer.echo(line)
+            say(line)
         for j in judged:
             if j.identical is False:
-                typer.echo(_explained(j))
+                say(_explained(j))
     if fit:
-        typer.echo(json.dumps(_learned(judged), indent=1))
+        emit(json.dumps(_learned(judged), indent=1))
 
 
 def _row(judged: Judged) -> dict[str, Any]:
@@ -184,10 +184,10 @@ def _window(
     with Git(repository) as git, SymbolCache(cache or ":memory:") as kept:
         report = window(git, until=end, upstream=upstream, fork=fork, config=config, cache=kept, progress=_progress())
     if as_json:
-        typer.echo(json.dumps(report, indent=1))
+        emit(json.dumps(report, indent=1))
         return
     for name, value in report["summary"].items():
-        typer.echo(f"{name:32} {value}")
+        say(f"{name:32} {value}")
 
 
 def _config(path: Path | None, markers: list[str]) -> Config | None:
@@ -213,6 +213,6 @@ def _progress() -> Callable[[str, int, int], None]:
         now = time.monotonic()
         if now - started > _QUIET and (now - last > _EVERY or done == total):
             last = now
-            print(f"{what}: {done} of {total}", file=sys.stderr)
+            say(f"{what}: {done} of {total}", err=True)
 
     return show

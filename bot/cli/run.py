@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.terminal import emit, say
 from bot.core.config import Suite
 from bot.core.types import Level, Outcome
 
@@ -47,7 +48,7 @@ def command(
         tree = Checkout.read(checkout)
         labs = take_credentials(os.environ)
     except ValueError as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
         raise typer.Exit(2) from None
     with tempfile.TemporaryDirectory(prefix="graft-run-") as temporary:
         job = _Job(tree, level, (work or Path(temporary)).resolve(), manifest, gpus, labs)
@@ -57,11 +58,11 @@ def command(
     outcome = level_outcome(report.outcome for report in reports)
     if as_json:
         dumped = [report.model_dump(mode="json") for report in reports]
-        typer.echo(json.dumps({"level": level, "commit": tree.commit, "outcome": outcome, "reports": dumped}))
+        emit(json.dumps({"level": level, "commit": tree.commit, "outcome": outcome, "reports": dumped}))
     else:
         for report in reports:
-            typer.echo(_told(report))
-        typer.echo(f"{level.value}: {outcome.value}")
+            say(_told(report))
+        say(f"{level.value}: {outcome.value}")
     raise typer.Exit(0 if outcome in (Outcome.PASSED, Outcome.WAIVED) else 1)
 
 

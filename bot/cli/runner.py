@@ -13,6 +13,8 @@ from typing import Annotated
 
 import typer
 
+from bot.cli.terminal import say
+
 
 def command(
     labels: Annotated[
@@ -68,7 +70,7 @@ def command(
         labs = take_credentials(os.environ)
         keeper = keeper_of(artifacts, endpoint=artifacts_endpoint, public=artifacts_url)
     except ValueError as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
         raise typer.Exit(2) from None
     # out of this process's own environment too: nothing that is started later can inherit it
     os.environ.pop("GRAFT_RUNNER_TOKEN", None)
@@ -105,7 +107,7 @@ async def _serve(settings: object) -> int:
     try:
         await service.run()
     except RefusedError as error:
-        typer.echo(f"the bot does not take this runner: {error}", err=True)
+        say(f"the bot does not take this runner: {error}", err=True)
         return 2
     return 0
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.cli.terminal import say
+
 if TYPE_CHECKING:
     from bot.settings import Settings
 
@@ -31,7 +33,7 @@ def command(
         log = configure(as_json=settings.log_json, verbose=verbose)
         asyncio.run(_serve(settings, log))
     except (SettingsError, StoreUnavailable, ValueError) as error:
-        typer.echo(f"graft serve: {error}", err=True)
+        say(f"graft serve: {error}", err=True)
         raise typer.Exit(2) from None
 
 

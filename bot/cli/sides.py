@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from bot.cli.terminal import say
+
 if TYPE_CHECKING:
     from bot.cli.pair import Pair
     from bot.clients.git import Git
@@ -82,7 +84,7 @@ def _local(where: str, folder: Path) -> Path:
 
     path = folder / "mirrors" / f"{hashlib.sha256(where.encode()).hexdigest()[:16]}.git"
     with Git.open_mirror(path) as git:
-        typer.echo(f"fetching {where}", err=True)
+        say(f"fetching {where}", err=True)
         refs = git.remote_refs(where)
         git.fetch(where, ["+refs/heads/*:refs/heads/*"])
         head = refs.get("HEAD", "")

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from bot.cli.terminal import emit, say
 from bot.core.signature import signature
 
 
@@ -22,9 +23,9 @@ def command(
     try:
         answers = {name: _signed(text, test) for name, text, test in _failures(file)}
     except InputError as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
         raise typer.Exit(2) from None
-    typer.echo(json.dumps(answers, indent=1))
+    emit(json.dumps(answers, indent=1))
 
 
 def _signed(text: str, test: str | None) -> dict[str, str]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from bot.cli.terminal import say
+
 if TYPE_CHECKING:
     from bot.settings import Settings
 
@@ -26,7 +28,7 @@ def command(verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log m
         settings.require_app()
         asyncio.run(_work(settings, configure(as_json=settings.log_json, verbose=verbose)))
     except (SettingsError, StoreUnavailable, ValueError) as error:
-        typer.echo(f"graft worker: {error}", err=True)
+        say(f"graft worker: {error}", err=True)
         raise typer.Exit(2) from None
 
 
