@@ -41,6 +41,7 @@ from bot.core.triage import (
 from handlers.bisecting import search_text
 from handlers.codeowners import named_by, own_people, read_codeowners
 from handlers.fork import Fork
+from handlers.gone import gone_tests, parted_at
 from handlers.people import people
 from handlers.suspecting import suspects_of
 
@@ -87,7 +88,7 @@ class Desk:
                 self._labels.add(name)
 
 
-async def remembered_of(desk: Desk, row: Breakage) -> Remembered:
+async def remembered_of(desk: Desk, row: Breakage, trunk: Trunk) -> Remembered:
     """What triage's core needs of a stored breakage, with what a person did to its issue."""
     data, state = row.data, State(row.state)
     known = Known(
@@ -96,6 +97,8 @@ async def remembered_of(desk: Desk, row: Breakage) -> Remembered:
         first_red=data.get("first_bad"),
         last_green=data.get("last_good") or data.get("after"),
         flaky=state is State.FLAKY,
+        gone=await gone_tests(desk.fork, trunk, row) if state.alive else frozenset(),
+        parted=await parted_at(desk.fork, trunk, row) if state.alive else None,
     )
     return Remembered(known, state, data.get("closed_at"), await _hand_of(desk, row))
 
@@ -227,7 +230,7 @@ async def _owners(desk: Desk, data: Mapping[str, Any]) -> Responsible:
 async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, numbers: Mapping[str, int]) -> BreakageFacts:
     data = row.data
     asked = await _owners(desk, data)
-    red, seen = set(finding.red), set(finding.unseen)
+    red, seen = {*finding.red, *finding.gone}, set(finding.unseen)
     masked = {(suite, test) for suite, test in data["masks"]}
     others = [other for other in desk.rows.values() if State(other.state).alive and other.key != row.key]
     hidden = sorted(
@@ -265,6 +268,7 @@ async def _facts(desk: Desk, row: Breakage, finding: Finding, step: Step, number
         last_red=finding.last_red,
         passing=[_named(test) for test in finding.tests if test not in red] if finding.red else [],
         unseen=[_named(test) for test in finding.tests if test in seen],
+        gone=[_named(test) for test in finding.gone],
         elsewhere=elsewhere,
         masks=[test for _, test in data["masks"]],
         masks_issues=hidden,
@@ -340,7 +344,7 @@ async def _say(desk: Desk, number: int, step: Step, finding: Finding) -> None:
     """A comment where people must hear of it; each once for the commit that shows it."""
     at = finding.ended if step.change is Change.FIXED else finding.last_red
     text = {
-        Change.FIXED: f"Each of its tests ran and passed at {short(finding.ended)}.",
+        Change.FIXED: _over(finding),
         Change.REOPENED: f"It is back: it failed again at {short(finding.last_red)}.",
         Change.BECAME_FLAKY: f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady.",
         Change.BECAME_STEADY: f"It is no flake any more: {line(step.why)}.",
@@ -350,6 +354,19 @@ async def _say(desk: Desk, number: int, step: Step, finding: Finding) -> None:
     }.get(step.change)
     if text:
         await desk.fork.github.upsert_comment(number, f"<!-- graft:{step.change.value} {at} -->", text)
+
+
+def _over(finding: Finding) -> str:
+    """By what it is over."""
+    at = f"at {short(finding.ended)}"
+    if not finding.gone:
+        return f"Each of its tests ran and passed {at}."
+    named = ", ".join(code(test.id) for test in finding.gone[:10])
+    more = f" and {len(finding.gone) - 10} more" if len(finding.gone) > 10 else ""
+    what = f"Renamed, deleted or of a suite that is not run any more: {named}{more}."
+    if len(finding.gone) == len(finding.tests):
+        return f"Its tests are no more {at}, so that nothing can tell whether they would pass. {what}"
+    return f"Each of its tests ran and passed, or is no more, {at}. {what}"
 
 
 def _unproved(finding: Finding) -> str:

@@ -45,7 +45,7 @@ async def expectation(
     if start.sha == target.sha:
         return learned.tests, learned.skipped
     try:
-        changes = await asyncio.to_thread(_changes, fork.git.path, start.sha, target.sha, learned.tests)
+        changes = await asyncio.to_thread(changes_between, fork.git.path, start.sha, target.sha, learned.tests)
     except GitError as error:
         fork.ctx.log.warning("a change of tests was not read, all are expected", suite=suite.suite, error=str(error))
         return learned.tests, learned.skipped
@@ -110,7 +110,8 @@ def _start(git: Git, good: Sequence[Run], target: str) -> Run:
 
 
 @lru_cache(maxsize=64)
-def _changes(path: Path, old: str, new: str, tests: tuple[str, ...]) -> TestChanges:
+def changes_between(path: Path, old: str, new: str, tests: tuple[str, ...]) -> TestChanges:
+    """What became of tests from one commit to another, by the repository at `path`. Raises GitError."""
     with Git(path) as git:
         return changes_of(tests=tests, sources=_sources(git, old, new, tests))
 

@@ -76,7 +76,7 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
     rows = await answer_asks(fork, rows, runs)
     rows = {signature: await advance(fork, row, runs) for signature, row in rows.items()}
     desk = Desk(fork, await _open_issues(fork, rows), dict(rows), silent=fork.config.mode is Mode.OBSERVE)
-    remembered = {signature: await remembered_of(desk, row) for signature, row in rows.items()}
+    remembered = {signature: await remembered_of(desk, row, trunk) for signature, row in rows.items()}
     numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
     opened, began, left = 0, False, 0
     may_open = min(NEW_ISSUES, ISSUES_A_DAY - await _opened_today(fork))

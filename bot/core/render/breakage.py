@@ -44,8 +44,9 @@ class BreakageFacts:
     """All that the issue says. `mentions` are logins and teams of the fork's own people, without the @.
 
     `tests` are all ids that failed by it, by suite; `passing` those that passed since, `unseen` those that did not run
-    since, `elsewhere` those that fail by another breakage now, with its issue; `masks` what it hides, `masked` the
-    issue behind which it stood. `candidates`: how many commits lie between last green and first red.
+    since, `gone` those that trunk has no more, `elsewhere` those that fail by another breakage now, with its issue;
+    `masks` what it hides, `masked` the issue behind which it stood. `candidates`: how many commits lie between last
+    green and first red.
     """
 
     key: str
@@ -72,6 +73,7 @@ class BreakageFacts:
     born: bool = False
     passing: Sequence[str] = ()
     unseen: Sequence[str] = ()
+    gone: Sequence[str] = ()
     elsewhere: Sequence[tuple[str, str]] = ()
     masks: Sequence[str] = ()
     masks_issues: Sequence[int] = ()
@@ -194,6 +196,9 @@ def _fails(facts: BreakageFacts) -> str:
         parts.append(
             _listed(f"{plural(len(facts.unseen), 'test')} did not run since, which proves nothing", facts.unseen)
         )
+    if facts.gone:
+        head = f"{plural(len(facts.gone), 'test')} that trunk has no more (renamed, deleted, or its suite is not run)"
+        parts.append(_listed(head, facts.gone))
     for test, other in facts.elsewhere[:20]:
         parts.append(f"{code(test)} fails by another cause now: {other}.")
     if facts.repeat:

@@ -37,13 +37,19 @@ class Ineligible(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is remembered of a breakage from before the window: the tests still red, since when, and how it stood."""
+    """What is remembered of a breakage from before the window: the tests still red, since when, and how it stood.
+
+    `gone` are its tests that trunk has no more. `parted`: trunk was rewritten, and shares no newer commit with what it
+    was when the tests were red: what passed up to there passed before.
+    """
 
     signature: str
     red: frozenset[Test] = frozenset()
     first_red: str | None = None
     last_green: str | None = None
     flaky: bool = False
+    gone: frozenset[Test] = frozenset()
+    parted: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +73,8 @@ class Finding:
     """One cause on this trunk. Shas are None where they lie before the window and are not remembered.
 
     `red` are its tests without a green since they failed by it; of these `elsewhere` fail by another cause now and
-    `unseen` did not run since. `after` and `first_red` bound the commits that can have brought it: after the first,
-    up to the second.
+    `unseen` did not run since. `gone` are those that would be red, and that trunk has no more. `after` and `first_red`
+    bound the commits that can have brought it: after the first, up to the second.
     """
 
     signature: str
@@ -78,6 +84,7 @@ class Finding:
     red: tuple[Test, ...]
     elsewhere: tuple[tuple[Test, str], ...] = ()
     unseen: tuple[Test, ...] = ()
+    gone: tuple[Test, ...] = ()
     first_red: str | None = None
     last_red: str | None = None
     last_green: str | None = None
@@ -99,11 +106,14 @@ class Finding:
 def find(trunk: Trunk, signature: str, known: Known | None = None) -> Finding:
     """Read one cause's history. `known` adds what lies before the window."""
     failed = trunk.failures(signature)
-    remembered = _before_window(trunk, known)
+    parted = trunk.at.get(known.parted, -1) if known and known.parted else -1
+    remembered = _before_window(trunk, signature, known, parted)
     tests = sorted({*failed, *(known.red if known else ())})
     if not tests:
         return Finding(signature, Kind.INELIGIBLE, Ineligible.NOT_SEEN.value, (), (), ineligible=Ineligible.NOT_SEEN)
-    red, stretches, greens, since = _walk(trunk, signature, tests, remembered)
+    red, stretches, greens, since = _walk(trunk, signature, tests, remembered, parted)
+    gone = red & known.gone if known else set()
+    red -= gone
     last = stretches[-1] if stretches else Stretch(None, None)
     first_red = trunk.order[last.first] if last.first is not None else (known.first_red if known else None)
     last_green, after, changed, born = _bounds(trunk, signature, tests, last)
@@ -116,6 +126,8 @@ def find(trunk: Trunk, signature: str, known: Known | None = None) -> Finding:
         since=since,
         flaky=bool(known and known.flaky),
         based=after is not None or last_green is not None,
+        gone=bool(gone),
+        left=bool(gone) and not known.gone.issuperset(tests) if known else True,
     )
     elsewhere, unseen = _now(trunk, signature, red)
     return Finding(
@@ -126,13 +138,14 @@ def find(trunk: Trunk, signature: str, known: Known | None = None) -> Finding:
         red=tuple(sorted(red)),
         elsewhere=elsewhere,
         unseen=unseen,
+        gone=tuple(sorted(gone)),
         first_red=first_red,
         last_red=trunk.order[last.last] if last.last is not None else None,
         last_green=last_green,
         after=after,
         changed_after=changed,
         born=born,
-        ended=trunk.order[last.ended] if last.ended is not None else None,
+        ended=_ended(trunk, tests, last, over=bool(gone) and not red),
         stretches=len(stretches),
         reds=sum(one.reds for one in stretches),
         greens=greens,
@@ -147,23 +160,34 @@ def greens_needed(reds: int, greens: int) -> int:
     return min(high, max(low, math.ceil(math.log(0.05) / math.log(1 - rate))))
 
 
-def _before_window(trunk: Trunk, known: Known | None) -> frozenset[Test]:
-    """The tests that were red when the window begins; none where the window holds the whole story."""
+def _before_window(trunk: Trunk, signature: str, known: Known | None, parted: int) -> frozenset[Test]:
+    """The tests that were red when the window begins; none where the window holds the whole story, as it does of those
+    that failed by it again since trunk was rewritten.
+    """
     if known is None or not known.red or (known.first_red is not None and known.first_red in trunk.at):
         return frozenset()
-    return known.red
+    if known.parted is None:
+        return known.red
+    again = {
+        test
+        for test in known.red
+        if any(look.at > parted and signature in look.signatures for look in trunk.looks(test))
+    }
+    return known.red - again
 
 
 def _walk(
-    trunk: Trunk, signature: str, tests: Iterable[Test], remembered: frozenset[Test]
+    trunk: Trunk, signature: str, tests: Iterable[Test], remembered: frozenset[Test], parted: int
 ) -> tuple[set[Test], list[Stretch], int, int]:
     """The tests red at the end, the red stretches, and the commits at which it was not seen: since the first red, and
-    since the last one.
+    since the last one. Of the remembered ones what passed up to `parted` is older than their red.
     """
     events: dict[int, list[tuple[Test, bool, bool]]] = {}
     for test in tests:
         for look in trunk.looks(test):
             mine = signature in look.signatures
+            if not mine and look.at <= parted and test in remembered:
+                continue
             if mine or look.word is Word.SUCCESSFUL:
                 events.setdefault(look.at, []).append((test, mine, look.word is Word.MIXED))
     red = set(remembered)
@@ -221,14 +245,33 @@ def _bounds(
     )
 
 
+def _ended(trunk: Trunk, tests: Iterable[Test], last: Stretch, *, over: bool) -> str | None:
+    """The commit at which it was over; where that is told by tests that are no more, the newest one of their suites."""
+    if last.ended is not None or not over:
+        return trunk.order[last.ended] if last.ended is not None else None
+    judged = max((trunk.judged(test.suite)[-1:] for test in tests), default=())
+    at = judged[0] if judged and (last.last is None or judged[0] > last.last) else -1
+    return trunk.order[at] if trunk.order else None
+
+
 def _kind(
-    *, red: bool, stretches: list[Stretch], greens: int, since: int, flaky: bool, based: bool
+    *,
+    red: bool,
+    stretches: list[Stretch],
+    greens: int,
+    since: int,
+    flaky: bool,
+    based: bool,
+    gone: bool,
+    left: bool,
 ) -> tuple[Kind, str, Ineligible | None]:
     last = stretches[-1] if stretches else Stretch(None, None)
     mixed = sum(one.mixed for one in stretches)
     reds = sum(one.reds for one in stretches)
     came_back = max((one.returns for one in stretches), default=0)
     flapping = flaky or mixed > 0 or len(stretches) >= STRETCHES or came_back >= STRETCHES - 1
+    if gone and not red and not left:
+        return Kind.FIXED, "its tests are no more", None
     steady = red and not last.mixed and last.row >= (STEADY_AGAIN if flapping else STEADY)
     if flapping and not steady:
         if not red and since >= greens_needed(reds, greens - since):
@@ -238,7 +281,7 @@ def _kind(
             why = f"the same commit passed and failed ({mixed} of {reds} red commits)"
         return Kind.FLAKY, why, None
     if not red:
-        return Kind.FIXED, "each of its tests ran and passed", None
+        return Kind.FIXED, f"each of its tests ran and passed{', or is no more' if gone else ''}", None
     if not based:
         return Kind.INELIGIBLE, Ineligible.UNKNOWN_BASE.value, Ineligible.UNKNOWN_BASE
     why = f"red at {last.reds} tested commits" if last.reds > 1 else "seen once so far"
