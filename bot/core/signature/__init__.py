@@ -20,9 +20,11 @@ from bot.core.signature.patterns import AnyOf
 from bot.core.signature.services import service
 from bot.core.signature.speakers import speaker
 from bot.core.signature.trouble import claim, tells, trouble
+from bot.core.signature.wording import guess
 
 __all__ = ["Signature", "signature"]
 
+_FEW_LINES = 12  # of more lines than these most are not about the failure
 _WARNED = 35  # a warning stands behind an error of the same kind
 _HANDLING = "During handling of the above exception"
 _SPEAKS = re.compile(
@@ -30,6 +32,7 @@ _SPEAKS = re.compile(
     r"|missing|not found|denied|refused|abort(?:ed)?|panic|crash(?:ed)?)\b"
 )
 _OPEN = re.compile(r"No such file or directory:$")
+_OPEN_ERROR = re.compile(r":\d+: (?:fatal )?error:$")
 _PATTERN = re.compile(r"^(?:\S+:\d+:\d+: .*|//|#|;)\s*")
 # a compiler's input, printed
 _PRINTED = re.compile(r"^(?:%[\w#:]+(?:, %[\w#:]+)* = |#\w+ = #|module attributes|\^bb\d)")
@@ -57,6 +60,8 @@ _OUTSIDE = frozenset(
         "podman", "rocm-smi", "rsync", "scp", "ssh", "systemctl", "wget", "yum",
     }
 )  # fmt: skip
+# what a test tool raises in itself where a plugin was written for another version of it
+_OF_VERSIONS = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError"})
 _OF_RUNNERS = frozenset({"runner lost", "runner stopped", "runner error"})
 _TEST_FRAME = re.compile(r"^test_\w+$")
 
@@ -68,6 +73,7 @@ class _Reading:
     found: list[Found] = field(default_factory=list)
     tests: list[str] = field(default_factory=list)
     frame: tuple[str, str] | None = None
+    tool: bool = False  # the last frame is the test tool's own
     crashed: str = ""  # where an interpreter was when it died
     dying: bool = False
     test_frame: str = ""
@@ -77,6 +83,7 @@ class _Reading:
     native: str = ""  # a native stack's first own frame
     harness: bool = False
     first: str = ""  # the first line that says anything
+    lines: list[str] = field(default_factory=list)  # the messages
     shown: bool = False  # an exception showed the source it was raised for: its message follows the caret
 
 
@@ -87,7 +94,7 @@ def signature(text: str, test: str | None = None) -> Signature:
     best = min(reading.found, key=lambda found: found.rank, default=None)
     if best is None or (best.kind == "exit" and not where and reading.first != mask(best.title)):
         said = where or reading.first
-        return _signature("nothing", (said or "no text",), UNKNOWN, test or reading.first or "no text")
+        return _signature("nothing", (said or "no text",), _guessed(reading), test or reading.first or "no text")
     key = best.key
     if best.kind == "test hung":
         key = (where,)
@@ -108,6 +115,15 @@ def _crashed_at(reading: _Reading) -> str:
     return reading.crashed or (":".join(reading.frame) if reading.frame else "")
 
 
+def _guessed(reading: _Reading) -> str:
+    """The class by words alone, where nothing that has been met says more than that something is wrong."""
+    if any(found.kind not in ("exit", "spoken", "wrapper") for found in reading.found):
+        return UNKNOWN
+    said = [found.title for found in reading.found if found.kind == "spoken"]
+    few = reading.lines if len(reading.lines) <= _FEW_LINES else []
+    return guess(said or few)
+
+
 def _class(best: Found, reading: _Reading) -> str:
     """The class of what was found; never infra where code alone can have done something else in the text."""
     if best.cls == INFRA and any(found.hard and found.title != best.title for found in reading.found):
@@ -118,7 +134,7 @@ def _class(best: Found, reading: _Reading) -> str:
         return HARNESS  # the limit is too short for what it has to hold
     if reading.harness and best.kind in ("exception", "assert"):
         return HARNESS
-    return best.cls
+    return _guessed(reading) if best.kind == "spoken" else best.cls
 
 
 def _read(lines: Sequence[Line]) -> _Reading:
@@ -126,6 +142,7 @@ def _read(lines: Sequence[Line]) -> _Reading:
     for index, line in enumerate(lines):
         reading.harness = reading.harness or line.harness
         if line.frame:
+            reading.tool = line.tool
             if reading.dying:
                 reading.crashed, reading.dying = ":".join(line.frame), False
             if reading.frame is None or not _foreign_frame(line.frame):
@@ -153,6 +170,7 @@ def _read(lines: Sequence[Line]) -> _Reading:
             reading.tests.append(told[0])
             text = told[1]
         reading.first = reading.first or _telling(text)
+        reading.lines.append(text)
         if text and not _NOTE.match(text) and not _PRINTED.match(text):
             after = next((line.text for line in lines[index + 1 : index + 3] if not line.source), "")
             before = lines[index - 1].text if index else ""
@@ -176,7 +194,7 @@ def _foreign_frame(frame: tuple[str, str]) -> bool:
 
 def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None:
     """What one line says, the most telling reading first."""
-    if _OPEN.search(text):
+    if _OPEN.search(text) or _OPEN_ERROR.search(text):
         text = f"{text} {around[1]}"
     error = exception(text)
     lowered = text.lower()
@@ -203,12 +221,22 @@ def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None
             return found
     if found := trouble(text, exception=name):
         return replace(found, rank=Rank.EXCEPTION) if error else found
-    return raised(error[0], error[1] or "", text, reading.frame) if error else _last(text, lowered)
+    if error is None:
+        return _last(text, lowered)
+    found = raised(error[0], error[1] or "", text, reading.frame)
+    broken = reading.tool and error[0] in _OF_VERSIONS
+    return replace(found, cls=HARNESS, hard=False) if broken else found
 
 
 def _machinery(text: str, exception: str | None, outside: Found | None, machinery: Found | None) -> Found | None:
     """What stands around the code says, by the tables (`outside`), or by who speaks where they don't decide."""
-    if machinery is None or (outside and outside.cls != UNKNOWN and machinery.kind != "exit"):
+    if outside and outside.rank == Rank.TIMEOUT and (machine := trouble(text, exception=exception)):
+        return replace(machine, rank=Rank.TIMEOUT)  # what was waited for was a machine
+    crashed = outside is not None and outside.rank == Rank.CRASH  # by a word that anything may be called with
+    if machinery and machinery.kind == "shell" and (outside is None or outside.cls == CODE):
+        return machinery
+    ended = machinery is not None and machinery.kind == "exit" and outside is not None and outside.cls != INFRA
+    if machinery is None or (outside and outside.cls != UNKNOWN and not crashed and not ended):
         return outside
     # words that others use as well make the key where they tell enough: a machine says one thing in many ways
     plain = trouble(text, exception=exception) if machinery.cls == INFRA else None

@@ -39,6 +39,7 @@ _NO_RULE = AnyOf(
     r"ninja: error: [`'](?P<target>[^'`,]+)['`].{0,200}(?:missing and no known rule|needed by)",
     r"No rule to make target [`']?(?P<target>[^'`,]+)['`]?.{0,200}(?:needed by|Stop)",
 )
+_NO_TARGET = re.compile(r"^ninja: error: unknown target '?(?P<target>[\w./-]+)")
 _WRAPPERS = AnyOf(
     r"^ninja: build stopped",
     r"^ninja: error: .{0,200}subcommand failed",
@@ -88,6 +89,8 @@ def building(line: str, lowered: str) -> Found | None:
         return Found("cmake", rank, CODE, (base(found["file"] or ""), found["command"] or "", message), line)
     if found := _PACKAGE.search(line, lowered):
         return Found("cmake", Rank.FAULT, HARNESS, ("package", found["what"]), line)
+    if found := _NO_TARGET.match(line):
+        return Found("no target", Rank.FAULT, HARNESS, (base(found["target"]),), line)
     if found := _NO_RULE.search(line, lowered):
         return Found("no rule", Rank.FAULT, CODE, (base(found["target"]),), line, hard=True)
     return None

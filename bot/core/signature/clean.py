@@ -51,6 +51,10 @@ _WARNING = re.compile(
 _FRAME = re.compile(r'^\s*File "?(?P<file>[^"\n]{1,400}?)"?,? line \d+,? in (?P<function>[\w<>.]+)')
 _FRAME_ONLY = re.compile(r'^\s*File "[^"\n]{1,400}", line \d+\s*$')
 _SHORT_FRAME = re.compile(r"^(?P<file>[\w./\\<>-]{1,300}\.py):\d+:(?: in (?P<function>[\w<>]+)| [A-Z]\w*$)")
+_TOOL_FRAME = re.compile(
+    r"[/\\](?:_pytest|pluggy|pytest_\w+|xdist|coverage|execnet)[/\\](?!monkeypatch|python_api|raises"
+    r"|outcomes)\w+[/\\\w]*\.py"
+)
 _ITEM = re.compile(r"^(?:FAILED|ERROR) (?:\[[\d.]+s\] )?(?P<test>\S+(?:\[.*?\])?)(?: - (?P<rest>.*))?$")
 _HEADER = re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<test>[\w./:-]+(?:\[.{0,200}\])?) _{3,}$")
 _LIT = re.compile(r"^(?:FAIL|XPASS|UNRESOLVED|TIMEOUT): [\w-]+ :: (?P<test>\S+)")
@@ -66,6 +70,7 @@ class Line:
     source: bool = False
     frame: tuple[str, str] | None = None  # (file's name, function)
     harness: bool = False
+    tool: bool = False  # a frame of the tool that runs the tests
 
 
 def strip_colours(text: str) -> str:
@@ -105,7 +110,8 @@ def _lines(raw: list[str]) -> Iterator[Line]:
         source = body.startswith(">") or (after_frame is not None and indent > after_frame) or bare.startswith("--> ")
         is_frame = frame is not None or _FRAME_ONLY.match(body) is not None
         after_frame = indent if is_frame else None
-        yield Line(bare, indent, warning, source and not is_frame, where, harness)
+        tool = is_frame and _TOOL_FRAME.search(body) is not None
+        yield Line(bare, indent, warning, source and not is_frame, where, harness, tool)
 
 
 def base(path: str) -> str:

@@ -11,7 +11,7 @@ from bot.core.signature.model import CODE, Found, Rank
 from bot.core.signature.patterns import AnyOf
 
 _ERROR = re.compile(
-    r"(?:: ?|^)(?:fatal |internal compiler )?error(?P<code> [A-Z]*\d+|\[[\w:-]+\])?\s?: (?P<message>.+)$", re.I
+    r"(?:: ?|^)(?:fatal +|internal compiler )?error(?P<code> [A-Z]*\d+|\[[\w:-]+\])?\s?: (?P<message>.+)$", re.I
 )
 _NVCC_ERROR = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
 _PLACE = re.compile(
@@ -71,7 +71,9 @@ _RUNTIME_CHECK = re.compile(r"^(?P<file>\S{1,200}?):\d+:\d+: runtime error: (?P<
 _GTEST = re.compile(r"^(?P<file>\S{1,300}\.\w+)(?::\d+|\(\d+\)): Failure$")
 # compilers that leave the word out: Go's, and those of other languages whose source they show
 _BARE = re.compile(
-    r"^(?:vet: )?(?:\./)?(?P<file>[\w./-]{1,200}\.(?:go|rs|swift|hs|kt|scala|zig|nim|ml|f90|f)):\d+:\d+: "
+    r"^(?:vet: )?(?:\./)?(?P<file>[\w./-]{1,200}\.(?:go|rs|swift|hs|kt|scala|zig|nim|ml|f90|f|java|pyx|pxd"
+    r"|proto)):(?:\d+:\d+:"
+    r"|\[\d+,\d+\]) "
     r"(?!warning|note|info|remark|hint|===)(?P<message>.+)$"
 )
 _SHOWN = re.compile(
@@ -145,7 +147,9 @@ def _message(message: str, line: str, lowered: str, file: str, located: bool) ->
     if _OF_A_MODULE.search(file):
         return _code("compile", line, file, masked)
     # a kernel's own file says where it was met, not what failed, unless the message is too short to tell
-    return _code("compile" if located else "told", line, masked, file if words(masked) < 3 else "")
+    return _code(
+        "compile" if located and "://" not in message else "told", line, masked, file if words(masked) < 3 else ""
+    )
 
 
 def _llvm(line: str, lowered: str) -> Found | None:

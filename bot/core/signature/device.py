@@ -31,7 +31,8 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         (
             "no-device",
             INFRA,
-            r"no (?:cuda|rocm|hip|gpu)\S* (?:gpus? )?(?:\w+ )?(?:device|gpu|are)|\bno_?device|no gpus? (?:found"
+            r"no (?:cuda|rocm|hip|gpu)\S* (?:gpus? )?(?:\w+ )?(?:device|gpu|are)|\bno_?device|no (?:gpu"
+            r"|device)s? (?:were )?(?:found"
             r"|avail|detect)",
         ),
         (
@@ -49,6 +50,7 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("ecc", INFRA, r"\becc\b(?! on)|ecc_?uncorrect"),
         ("device-unavailable", INFRA, r"busy or unavailable|devices_?unavailable"),
         ("system-not-ready", INFRA, r"system (?:is )?not (?:yet )?(?:initialized|ready)|system_?not_?ready"),
+        ("device-lost", UNKNOWN, r"device_lost"),
         ("lost-device", INFRA, r"fallen off the bus|gpu is lost|gpu_?is_?lost|nvlink|reset required"),
         ("driver-unloading", CODE, r"driver shutting down|deinitialized|cudart_?unloading"),
         ("context-destroyed", CODE, r"context is destroyed|context_?is_?destroyed"),
@@ -63,6 +65,7 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
 )
 _API = (
     r"(?P<{0}>CUDA|HIP|ROCm|HSA|SYCL|XPU|Level[ -]?Zero|ZE|NPU|MUSA|cuBLAS|cuDNN|cuFFT|cuSPARSE|NCCL|RCCL|rocBLAS"
+    r"|MIOpen"
     r"|hipBLAS)"
 )
 _TOLD = re.compile(
@@ -81,17 +84,21 @@ _ENUM = re.compile(
     r"|\b(?P<api3>CUBLAS|CUDNN|CUSPARSE|CUSOLVER|HIPBLAS|ROCBLAS|MIOPEN)_STATUS_(?P<name3>(?!SUCCESS)[A-Z]\w+)"
 )
 _RETURNED = re.compile(r"\b(?P<api>cud?a|hip)\w{0,40}\b.{0,200}[=:] ?\d{1,4} \((?P<what>[a-z][^)]{5,80})\)", re.I)
+_MANAGEMENT = re.compile(r"\b(?P<api>AMDSMI|RSMI|NVML|DCGM)_(?:STATUS|ERROR|ST)_(?P<name>(?!SUCCESS|OK\b)[A-Z]\w+)")
 _MEMORY_FAULT = re.compile(
     r"Memory access fault by GPU(?: node)?[^.]{0,120}on address.{0,60}?(?:Reason: (?P<reason>[^.]{1,80}))?\.?\s*$", re.I
 )
 _OUT_OF_MEMORY = re.compile(r"\b(?P<api>CUDA|HIP|XPU|NPU|MUSA) out of memory", re.I)
 _GPU_GONE = re.compile(
     r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)"
-    r"|\bXid\b.{0,60}?[:,] (?P<xid>\d{1,3})\b"
+    r"|\bXid\b(?:.{0,60}?[:,] |=)(?P<xid>\d{1,3})\b"
     r"|(?P<lost>GPU (?:has )?fallen off the bus|Unable to determine the device handle for GPU)"
-    r"|\bError (?P<system>80[2-9])\b: "
+    r"|\bError (?P<system>80[2-9]|304|34)\b: "
+    r"|(?P<count>Unexpected error from (?:cuda|hip)GetDeviceCount)|(?P<unloaded>module is not loaded)"
     r"|(?P<old>(?:NVIDIA|CUDA|ROCm|AMD) driver on (?:your|this) \w+ is (?:too old|out of date))"
-    r"|(?P<driver>\bdriver (?:is )?not initiali[sz]ed|hsa api call failure)"
+    r"|(?P<driver>\bdriver (?:is )?not initiali[sz]ed|hsa api call failure"
+    r"|(?:failed to load|could not insert|unable to load) .{0,40}(?:nvidia|amdgpu|kernel module)"
+    r"|module build on kernel)"
     r"|(?P<toolkit>could not select device driver)"
     r"|(?P<none>No devices were found|No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver"
     r"|No (?:HIP|ROCm) GPUs"
@@ -115,6 +122,8 @@ def device_fault(line: str) -> Found | None:
             "old": "driver-too-old",
             "toolkit": "container-toolkit",
             "driver": "driver",
+            "unloaded": "driver",
+            "count": "unusable",
         }
         told = next(name for name, value in found.groupdict().items() if value)
         name = names.get(told, "no-device")
@@ -122,6 +131,9 @@ def device_fault(line: str) -> Found | None:
             name = f"{told} {found[told]}"
         known = _known(line)
         return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line)
+    if found := _MANAGEMENT.search(line):
+        known = _known(f"error {found['name']}")
+        return _found("GPU", known[0] if known else found["name"].lower(), INFRA, line)
     if found := _TOLD.search(line):
         what = _CODE.sub("", found["what"])
         return _named(found["triton"] or found["api"], what, line)

@@ -45,13 +45,17 @@ _SHOWN = re.compile(r"^at \d+:\d+:")
 _ELSEWHERE = re.compile(
     r"\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output|above)\b|run with \w+_DEBUG", re.I
 )
+_OF_SETTINGS = re.compile(
+    r"^(?:Invalid|Bad)?\w*(?:Config|Configuration|Settings|Usage|Manifest)(?:Parse|File)?(?:Error|Exception)$"
+)
 _MODULE = re.compile(r"No module named ['\"]?(?P<module>[\w.]+)")
 _IMPORT = re.compile(
     r"cannot import name '?(?P<name>\w+)'?(?: from (?:partially initialized module )?'?(?P<module>[\w.]+))?"
 )
 _NATIVE = re.compile(r"\._[A-Z]\w*(?:\.|$)|\.lib\w+$|_ext(?:ension)?s?$|\._\w*(?:cpp|cuda|native)\w*$")
 _FOREIGN = re.compile(
-    r"module '(?:numpy|np|pandas|scipy|pytest|matplotlib|sklearn|setuptools|pkg_resources|yaml|jinja2|packaging|pip"
+    r"module '(?:test\w*|numpy|np|pandas|scipy|pytest|matplotlib|sklearn|setuptools|pkg_resources|yaml|jinja2"
+    r"|packaging|pip"
     r"|distutils|collections|unittest|hypothesis|expecttest)\b"
 )
 _REFUSED = AnyOf(
@@ -128,6 +132,8 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
     if imported := _IMPORT.search(message):
         return Found("import", rank, CODE, (imported["name"], imported["module"] or ""), line)
     masked = mask(message)
+    if _OF_SETTINGS.search(name):
+        return Found("settings", rank, HARNESS, (name, masked), line)
     poor = words(masked) < 2 or name in _POOR
     where = frame or ("", "")
     key = (name, masked, *where) if poor else (masked,)

@@ -16,16 +16,19 @@ _FAILED = AnyOf(
     r"^(?:FAIL|ERROR): (?P<test>\w+ \([\w.]+\))",
     r"^\s*\d+ - (?P<test>\S+) \((?:Failed|SEGFAULT|ILLEGAL|BUS_ERROR|Subprocess aborted|NUMERICAL)\)",
     r"^The following tests FAILED",
+    r"^Failed example:",
+    r"^Error compiling ",
     r"^\d+% tests passed, [1-9]\d* tests? failed",
     r"^FAILED \((?:failures|errors)=",
-    r"^\s*(?:✕|✗|✘|×|●) (?P<test>\S.*)$",
+    r"^\s*(?:✕|✗|✘|✖|×|●) (?P<test>\S.*)$",
     r"^(?:FAIL|FAILED)\t(?P<test>\S+)\t",
     r"^//\S+\s+FAILED in \d",
 )
 _CLAIM = re.compile(
     r"\b(?:expected|wanted?|should (?:be|have|equal))\b.{0,200}\b(?:got|but (?:got|was|found|received)|actual(?:ly)?"
     r"|received"
-    r"|instead)\b|\bgot\b.{0,120}\b(?:want|expected)\b|^(?:REQUIRE|CHECK|EXPECT|ASSERT)\w*\s?\(|\bhas failed \[",
+    r"|instead)\b|\bgot\b.{0,120}\b(?:want|expected)\b|^(?:REQUIRE|CHECK|EXPECT|ASSERT)\w*\s?\("
+    r"|\bwaiting for expect\(|\bhas failed \[",
     re.I,
 )
 _MEMORY = re.compile(

@@ -27,7 +27,7 @@ LINT = rules(
         "lint",
         r"^(?P<hook>[\w /().-]{2,80}?)\.{3,}(?:\([^)]*\))?Failed$",
         r"hook id: (?P<what>[\w-]+)",
-        r"(?P<tool>would reformat|files? would be reformatted|code should be clang-formatted"
+        r"(?P<tool>would reformat|Code style issues found|files? would be reformatted|code should be clang-formatted"
         r"|files were modified by this hook|Imports are incorrectly sorted)",
     ),
 )
@@ -116,11 +116,12 @@ PACKAGES = rules(
     (
         "python version",
         r"requires (?:a different )?Python",
+        r"InterpreterNotFound|could not find python interpreter",
         r"Requires-Python",
         r"python_requires",
         r"Python (?:version )?.{1,40}(?:is not supported|not supported|is required|or (?:newer|later|higher))",
         r"is not a supported wheel on this platform",
-        r"Version .{1,20} with arch .{1,20} not found",
+        r"Version .{1,20} with arch.{1,20} not found",
     ),
     (
         "managed environment",
@@ -166,6 +167,7 @@ BUILDS = rules(
         "package build",
         r"Failed (?:building|to build) (?:wheel|editable|one or more wheels)(?: for (?P<what>\S+))?",
         r"Failed to build (?P<other>[\w-]+)",
+        r"Could not build wheels for (?P<these>[\w-]+)",
         r"metadata-generation-failed",
         r"Preparing metadata .{0,40}error",
         r"build backend",
@@ -231,7 +233,9 @@ WORKFLOW = rules(
     LINE,
     (
         "workflow syntax",
-        r"Invalid workflow file",
+        r"is requesting '(?P<right>[^']+)', but is only allowed",
+        r"Unexpected value '(?P<value>[^']+)'",
+        r"Invalid workflow file.{5}",
         r"workflow is not valid",
         r"Unrecognized (?:named-value|function)",
         r"Unexpected (?:value|symbol|input)",
@@ -260,6 +264,7 @@ WORKFLOW = rules(
         r"unable to find version",
         r"Could not find file .{0,200}action\.ya?ml",
         r"Missing download info for",
+        r"only supported on (?:Linux|Windows|macOS)",
         r"Cannot find module '[^']{0,200}/_actions/",
         r"(?:deprecated|no longer supported) version of [`'\"]?actions",
         r"uses a deprecated",
@@ -281,6 +286,8 @@ WORKFLOW = rules(
         "workflow rights",
         r"Resource not accessible by (?:integration|personal)",
         r"Must have admin rights",
+        r"\brefusing to\b",
+        r"gated repo",
         r"insufficient (?:scope|permission|privilege)",
         r"missing (?:the )?`?\w+`? (?:scope|permission)",
         r"(?:HTTP(?:Error)?|status(?: code)?|error|code|responded with)\W{1,4}(?:code )?40[13]\b",
@@ -297,6 +304,7 @@ WORKFLOW = rules(
     ),
     (
         "not found",
+        r"\bHTTP(?:/\d\S*)? (?:400|405|406|409|41[0-7]|422)\b",
         r"\b404[ :,-]{1,3}(?:Client Error|Not Found)",
         r"(?:HTTP(?:Error)?|status(?: code)?|error|code)\W{1,4}(?:code )?404\b",
     ),

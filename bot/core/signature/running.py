@@ -225,7 +225,7 @@ CRASHES = rules(
     ),
     (
         "abort",
-        r"\bAborted\b",
+        r"(?<!been )(?<!network )(?<!step )(?<!job )\bAborted\b(?!: | with)",
         r"\bSIGABRT\b",
         r"\bAbort trap",
         r"IOT instruction",

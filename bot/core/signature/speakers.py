@@ -28,7 +28,8 @@ _KINDS = (
         "driver",
         r"NVRM|NVML|nvidia(?:-(?!c(?:ontainer|tk))[\w-]+)?|nv-[\w-]+|dcgmi?|amdgpu|amdkfd|kfd\w*|rocm[-_]?smi\w*"
         r"|rocminfo"
-        r"|amd-?smi\w*|hl-smi|xpu-smi|xpumcli|i915|\[drm[^\]]*\]+|hsa api call failure[^:]{0,80}|nvsm|fabricmanager",
+        r"|amd-?smi\w*|hl-smi|modprobe|insmod|depmod|dkms|xpu-smi|xpumcli|i915|\[drm[^\]]*\]+"
+        r"|hsa api call failure[^:]{0,80}|nvsm|fabricmanager",
     ),
     (
         "kernel",
@@ -48,10 +49,17 @@ _KINDS = (
         r"|fusermount\d?|gpg|E",
     ),
 )
+# a step's own commands
+_SHELL = re.compile(
+    r"^(?P<tool>jq|parse error|yq|sed|awk|cp|mv|rm|cat|cd|ls|find|grep|mkdir|chmod|chown|ln|unzip|zip|xargs|tee|head"
+    r"|tail|sort|cut"
+    r"|date|env|sudo|install|source|pushd|popd|sha256sum|base64|envsubst|realpath|readlink|stat|touch): (?P<said>.+)$"
+)
 _SPEAKER = re.compile(
     r"^(?:kernel: )?(?:\[ *\d+\.\d+\] )?(?:fatal: |ERROR:|Error: |error: |Warning )?(?:"
     + "|".join(f"(?P<{name}>{words})" for name, words in _KINDS)
-    + r")(?:\[\d+\]|\(\w{1,20}\)|-\d+| (?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d| \(device [\w-]+\))?(?:: "
+    + r")(?: error| warning)?(?:\[\d+\]|\(\w{1,20}\)|-\d+| (?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d"
+    r"| \(device [\w-]+\))?(?:: "
     r"| (?=\[))(?P<said>.+)$"
 )
 _UCX = re.compile(
@@ -62,7 +70,8 @@ _NCCL = re.compile(r"^\S{1,200}:\d+:\d+ \[\d+\] (?:\S{1,200}:\d+ )?(?:NCCL|RCCL)
 _OF_NETWORKS = re.compile(r"\bibv?_\w+|\b(?:connect|bind|accept|socket|recv|send|poll)\w*\b|\bIB\b|NET/", re.I)
 # how the speaker was called
 _CALLED = re.compile(
-    r"^usage|unrecognized|unknown (?:flag|option|command|shorthand|argument|runtime)|invalid (?:option|argument"
+    r"^usage|returned error: 4(?!08|29)\d\d|unrecognized|unknown (?:flag|option|command|shorthand|argument|runtime)"
+    r"|invalid (?:option|argument"
     r"|reference|partition"
     r"|account|qos|spec|mount|publish|format|value|time|feature|characters)|is not a \w+ command|syntax error"
     r"|requires? (?:at least|exactly|a )|no such (?:option|command)|must (?:be|specify)|not specified"
@@ -71,7 +80,7 @@ _CALLED = re.compile(
     re.I,
 )
 _ABSENT = re.compile(
-    r"no such (?:file|image|object|volume|network|service)|does not exist|not found|already (?:exists"
+    r"no such (?:file|container|image|object|volume|network|service)|does not exist|not found|already (?:exists"
     r"|in use by container)"
     r"|permission denied",
     re.I,
@@ -103,6 +112,8 @@ def speaker(line: str) -> Found | None:
         return Found("machinery", Rank.SERVICE, cls, ("nccl", mask(found["said"])), line)
     if found := _UCX.search(line):
         return Found("machinery", Rank.SERVICE, INFRA, ("ucx", mask(found["said"])), line)
+    if found := _SHELL.match(line):
+        return Found("shell", Rank.SERVICE, HARNESS, (found["tool"], mask(found["said"])), line)
     found = _SPEAKER.match(line)
     if found is None:
         return None

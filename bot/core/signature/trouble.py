@@ -128,6 +128,7 @@ _PLAINLY = re.compile(
     r"|driver|dns|proxy)\b)"
     r"|(?P<exhausted>\b(?:could not find an available|no (?:free|available|more)|out of|exhausted (?:all )?)\b.{0,40}"
     r"\b(?:ip(?:v4)? address|address pool|ports?|subnets?|licen[sc]es?|executors?)\b)"
+    r"|(?P<pools>\ball (?:\w+ ){0,2}(?:address pools?|addresses|ports|slots|executors|seats) (?:have been|are)\b)"
     r"|(?P<retries>retry count(?:er)? exceeded|retries exhausted|maximum (?:number of )?retries)"
     r"|(?P<lock>\block\b.{0,80}\b(?:another|other) process (?:holds|has|is using|owns))"
     r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
@@ -149,6 +150,7 @@ _AWS_BUSY = re.compile(
 _GRPC = re.compile(r"\bcode = (?P<code>Unavailable|DeadlineExceeded|ResourceExhausted|Unknown|Internal)\b|"
                    r"\bStatusCode\.(?P<python>UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED)\b"
                    r"|\b(?P<said>UNAVAILABLE|DEADLINE_EXCEEDED): ")  # fmt: skip
+_ENDED = re.compile(r"\bexit(?:ed)? ?(?:code|status|with)", re.I)
 _SPELT = r"(?:[A-Z][a-z]+ (?:Error|Unavailable|Gateway|Timeout)|GET|HEAD|PUT|POST)\b"
 _HTTP = re.compile(
     r"\b(?:HTTP(?:/\d\S*)?|status(?: code)?|response|respon\w+ with|returned|replied)\W{1,4}(?:\w+ ){0,2}?"
@@ -208,7 +210,7 @@ def _number(line: str) -> Found | None:
 def _answer(line: str) -> Found | None:
     if found := _AWS.search(line):
         return _found(line, "aws", found["code"]) if _AWS_BUSY.search(found["code"]) else None
-    if found := _GRPC.search(line):
+    if (found := _GRPC.search(line)) and not _ENDED.search(line):
         return _found(line, "rpc", (found["code"] or found["python"] or found["said"]).lower())
     if (found := _HTTP.search(line)) and not _OWN.search(line):
         return _found(line, "http", found["status"] or found["spelt"])
