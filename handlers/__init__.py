@@ -79,7 +79,7 @@ TRIGGERS: Sequence[Trigger] = (
     Trigger("pull_request_review", (), "gate"),
     Trigger("issue_comment", ("created", "edited", "deleted"), "comment", "event"),
     Trigger("issues", ("edited",), "ticked", "event"),
-    Trigger("issues", ("labeled", "unlabeled", "closed", "reopened"), "issue_moved"),
+    Trigger("issues", ("labeled", "unlabeled", "closed", "reopened", "deleted", "transferred"), "issue_moved"),
     Trigger("check_run", ("rerequested",), "rerun", "event"),
     Trigger("check_run", ("completed",), "other_ci"),
     Trigger("check_suite", ("completed",), "other_ci"),

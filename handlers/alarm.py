@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
+from bot.context import Gone, NotFound
 from bot.core.render.dashboard import ALARM, alarm_body, alarm_title
 from bot.core.render.text import marker
 from handlers.fork import Fork
@@ -21,7 +22,10 @@ async def watch(fork: Fork) -> bool:
     standing = await fork.note("alarm")
     if fork.now.timestamp() - since <= fork.config.ingest.stale_after.total_seconds():
         if standing:
-            await fork.github.update_issue(standing, state="closed", state_reason="completed")
+            try:
+                await fork.github.update_issue(standing, state="closed", state_reason="completed")
+            except (NotFound, Gone) as error:  # somebody deleted it
+                fork.ctx.log.info("the alarm's issue is gone", issue=standing, error=str(error))
             await fork.put_note("alarm", None)
         return False
     if not standing:
@@ -31,9 +35,15 @@ async def watch(fork: Fork) -> bool:
             allowed=fork.config.ingest.stale_after,
             error=state.get("error") or "",
         )
-        issue = await fork.github.upsert_issue(marker(ALARM), alarm_title(), body, labels=(LABEL,))
-        await fork.put_note("alarm", issue.number)
-        fork.ctx.log.error("nothing was taken in for too long", repository=fork.name, issue=issue.number)
+        number: int | None = None
+        try:
+            number = (await fork.github.upsert_issue(marker(ALARM), alarm_title(), body, labels=(LABEL,))).number
+            await fork.put_note("alarm", number)
+        except Gone as error:  # issues are switched off: the log is the only place
+            if error.archived:
+                raise
+            fork.ctx.log.warning("the alarm could not be raised as an issue", error=str(error))
+        fork.ctx.log.error("nothing was taken in for too long", repository=fork.name, issue=number)
     return True
 
 

@@ -19,7 +19,7 @@ from bot.core.triage.searching import Hunt, Standing
 from bot.core.turns import Turn
 from bot.core.types import Level
 from handlers.expanding import publish, take_apart
-from handlers.fork import Fork
+from handlers.fork import FORK, Fork
 from handlers.trunk import read_runs
 from handlers.validate import Target, start_level
 
@@ -126,12 +126,30 @@ async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
     if hunt is None or not hunt.running:
         return row
     if not State(row.state).alive:
-        fresh = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": "it is mended"}), keep=True)
+        fresh = over(row)
+    elif hunt.bundle is None and not await asyncio.to_thread(_on_trunk, fork, hunt.shas[-1]):
+        said = "trunk was rewritten, and what was searched is on it no more"
+        fresh = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": said}))
     else:
         fresh = await _guarded(fork, row, hunt, runs)
     if fresh != row:
         await fork.ctx.store.save_breakage(fresh)
     return fresh
+
+
+def over(row: Breakage) -> Breakage:
+    """The row with its search ended, since there is nothing to search any more."""
+    hunt = Hunt.of(row.data)
+    if hunt is None or not hunt.running:
+        return row
+    return _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": "it is mended"}), keep=True)
+
+
+def _on_trunk(fork: Fork, sha: str) -> bool:
+    try:
+        return fork.git.is_ancestor(sha, FORK)
+    except GitError:
+        return False
 
 
 def wanted(fork: Fork, row: Breakage) -> bool:
@@ -144,6 +162,7 @@ def wanted(fork: Fork, row: Breakage) -> bool:
         and row.state == State.OPEN
         and row.data.get("kind") == "regression"
         and "hunt" not in row.data
+        and "hunt_before" not in row.data
         and (len(suspects) > 1 or any(len(one["carries"]) > 1 for one in suspects))
         and row.number is not None
     )
@@ -153,7 +172,10 @@ def search_text(data: dict[str, Any]) -> str:
     """The search's section of the issue; empty where there was none."""
     hunt = Hunt.of(data)
     if hunt is None:
-        return ""
+        if not data.get("hunt_before"):
+            return ""
+        before = search_text({"hunt": data["hunt_before"]})
+        return f"Of the last time that it broke trunk, not of this one:\n\n{before}"
     where = f"inside {short(hunt.bundle)}" if hunt.bundle else "on trunk"
     span = f"{plural(len(hunt.shas) - 1, 'commit')} {where}"
     parts = [hunt.outer] if hunt.outer else []

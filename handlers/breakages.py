@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.context import Breakage, Issue, NotFound
+from bot.context import Breakage, Forbidden, Gone, Issue, NotFound, Validation
 from bot.core.batches import key_of
 from bot.core.owners import Codeowners, People, Responsible, mentionable, responsible
 from bot.core.render.breakage import (
@@ -114,11 +114,22 @@ async def _hand_of(desk: Desk, row: Breakage) -> Hand:
         return Hand.NOTHING
     try:
         issue = await desk.fork.github.issue(row.number)
-    except NotFound:
-        return Hand.DISMISSED
+    except (NotFound, Gone):
+        return Hand.NOTHING if await _switched_off(desk) else Hand.DISMISSED  # deleted, or made a discussion
+    if issue.number != row.number:
+        return Hand.DISMISSED  # somebody moved it to another repository, where GitHub's answer leads
     if issue.state == "open":
+        if not desk.silent:  # its label was taken off, by which it is listed and found again
+            await desk.label(LABEL)
+            await desk.fork.github.add_labels(row.number, [LABEL])
         return Hand.NOTHING
     return Hand.DISMISSED if issue.state_reason in ("not_planned", "duplicate") else Hand.CLOSED
+
+
+async def _switched_off(desk: Desk) -> bool:
+    """Whether the repository has no issues at all: then none is written, and none was taken away."""
+    desk.silent = desk.silent or not (await desk.fork.github.info()).has_issues
+    return desk.silent
 
 
 async def write(
@@ -134,6 +145,8 @@ async def write(
     if step.change in (Change.OPENED, Change.REOPENED):
         data |= {"opened_at": fork.now.isoformat(), "reminded": None, "escalated": None, "closed_at": None}
         data["reopened"] = old.get("reopened", 0) + (step.change is Change.REOPENED)
+        if step.change is Change.REOPENED and data.get("hunt"):
+            data["hunt_before"] = data.pop("hunt")  # what it found brought it the last time
     if step.change is Change.FIXED:
         data["closed_at"] = finding.ended or finding.last_red
     fresh = Breakage(
@@ -150,21 +163,36 @@ async def write(
     if step.state is State.DISMISSED or desk.silent or (fresh.number is None and not step.state.alive):
         await fork.ctx.store.save_breakage(fresh)
         return fresh
+    try:
+        fresh = await _tell(desk, fresh, finding, step, numbers, old.get("told"))
+    except (NotFound, Forbidden, Gone, Validation) as error:
+        # one issue that can't be written keeps no other from being looked after
+        fork.ctx.log.warning("a breakage's issue was not written", issue=fresh.number, key=fresh.key, error=str(error))
+        if row is not None and not await _switched_off(desk):
+            return row  # looked at again as if nothing had been found
+    if row is None or fresh.data != row.data or fresh.state != row.state or fresh.number != row.number:
+        await fork.ctx.store.save_breakage(fresh)
+    return fresh
+
+
+async def _tell(
+    desk: Desk, fresh: Breakage, finding: Finding, step: Step, numbers: Mapping[str, int], before: str | None
+) -> Breakage:
+    """Open or renew the issue where it would say something else, and remind its owner; gives the row then."""
+    fork, data = desk.fork, fresh.data
     facts = await _facts(desk, fresh, finding, step, numbers)
     told: str | None = _fingerprint(facts)
     due = not data["told_at"] or fork.now - datetime.fromisoformat(data["told_at"]) >= _RETOLD
+    alive = step.state is not None and step.state.alive
     if fresh.number is None:
         fresh = await _open(desk, fresh, facts)
-    elif step.change is not Change.NONE or told != data["told"] or (due and step.state.alive):
+    elif step.change is not Change.NONE or told != before or (due and alive):
         await _renew(desk, fresh, facts, step, finding)
     else:
         told = None
     if told is not None:
         fresh = replace(fresh, data={**fresh.data, "told": told, "told_at": fork.now.isoformat()})
-    fresh = await _remind(desk, fresh, facts)
-    if row is None or fresh.data != row.data or fresh.state != row.state or fresh.number != row.number:
-        await fork.ctx.store.save_breakage(fresh)
-    return fresh
+    return await _remind(desk, fresh, facts)
 
 
 async def _data(
@@ -331,7 +359,7 @@ async def _renew(desk: Desk, row: Breakage, facts: BreakageFacts, step: Step, fi
         reason = {"open": "reopened", "closed": "completed"}.get(state) if state else None
         await github.update_issue(row.number, body=body, state=state, state_reason=reason)
     there = {label.name for label in issue.labels}
-    wanted = {STATE_LABELS[row.state]}
+    wanted = {LABEL, STATE_LABELS[row.state]}
     wrong = (there & set(STATE_LABELS.values())) - wanted
     if wanted - there:
         await desk.label(*wanted)
@@ -353,7 +381,15 @@ async def _say(desk: Desk, number: int, step: Step, finding: Finding) -> None:
         "planned.",
     }.get(step.change)
     if text:
-        await desk.fork.github.upsert_comment(number, f"<!-- graft:{step.change.value} {at} -->", text)
+        await _comment(desk, number, f"<!-- graft:{step.change.value} {at} -->", text)
+
+
+async def _comment(desk: Desk, number: int, hidden: str, text: str) -> None:
+    """Once, where GitHub lets Graft speak: on a locked issue the body says it all the same."""
+    try:
+        await desk.fork.github.upsert_comment(number, hidden, text)
+    except Forbidden as error:
+        desk.fork.ctx.log.warning("a breakage's issue takes no comment", issue=number, error=str(error))
 
 
 def _over(finding: Finding) -> str:
@@ -391,13 +427,13 @@ async def _remind(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
     if age >= rules.remind_after and not data.get("reminded"):
         who = " ".join(f"@{login}" for login in facts.mentions)
         text = f"{who} this has been open for {age.days} days and waits for you.".strip()
-        await desk.fork.github.upsert_comment(row.number, f"<!-- graft:reminder {episode} -->", text)
+        await _comment(desk, row.number, f"<!-- graft:reminder {episode} -->", text)
         data["reminded"] = now.isoformat()
     if age >= rules.escalate_after and not data.get("escalated") and rules.escalate_to:
         told = mentionable(rules.escalate_to, people=await desk.people(), default=desk.fork.config.default_owner)
         who = " ".join(f"@{login}" for login in told.owners)
         owners = ", ".join(code(owner) for owner in facts.owners) or "nobody"
         text = f"{who} this has been open for {age.days} days. Its owner: {owners}.".strip()
-        await desk.fork.github.upsert_comment(row.number, f"<!-- graft:escalation {episode} -->", text)
+        await _comment(desk, row.number, f"<!-- graft:escalation {episode} -->", text)
         data["escalated"] = now.isoformat()
     return replace(row, data=data)

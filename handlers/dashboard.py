@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from bot.context import Context, Issue, Job
+from bot.context import Context, Gone, Issue, Job
 from bot.core.render.dashboard import (
     DASHBOARD,
     TITLE,
@@ -93,8 +93,8 @@ async def _mine(fork: Fork) -> list[Issue]:
     return [issue for issue in issues if marker(DASHBOARD) in issue.body and issue.user.login == me]
 
 
-async def update_dashboard(fork: Fork, plan: Plan | None) -> int:
-    """Write the dashboard from what is known now; gives its number."""
+async def update_dashboard(fork: Fork, plan: Plan | None) -> None:
+    """Write the dashboard from what is known now."""
     state = await fork.note("ingest") or {}
     rows = await fork.ctx.store.breakages(fork.name, OPEN_BREAKAGE)
     facts = DashboardFacts(
@@ -116,8 +116,12 @@ async def update_dashboard(fork: Fork, plan: Plan | None) -> int:
     )
     await fork.put_note("upstream", fork.config.upstream.repository)
     await fork.github.ensure_label(DASHBOARD_LABEL, "bfd4f2", "Graft's dashboard")
-    issue = await fork.github.upsert_issue(marker(DASHBOARD), TITLE, dashboard_body(facts), labels=(DASHBOARD_LABEL,))
-    return issue.number
+    try:
+        await fork.github.upsert_issue(marker(DASHBOARD), TITLE, dashboard_body(facts), labels=(DASHBOARD_LABEL,))
+    except Gone as error:  # issues are switched off, as they are at first in a fork: pull requests go on without it
+        if error.archived:
+            raise
+        fork.ctx.log.warning("there is no dashboard: switch issues on in the repository's settings", error=str(error))
 
 
 async def _say_broken(ctx: Context, job: Job, broken: BrokenConfig) -> None:

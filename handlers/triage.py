@@ -12,7 +12,7 @@ from bot.core.render.breakage import LABEL
 from bot.core.triage import Ineligible, Trunk, series_of, survey
 from bot.core.turns import Turn
 from bot.core.types import Level, Mode, Outcome
-from handlers.bisecting import advance, answer_asks, built_shas, start, wanted
+from handlers.bisecting import advance, answer_asks, built_shas, over, start, wanted
 from handlers.breakages import Desk, remembered_of, write
 from handlers.fork import Fork, open_fork
 from handlers.measuring import go_on
@@ -82,6 +82,8 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
     may_open = min(NEW_ISSUES, ISSUES_A_DAY - await _opened_today(fork))
     for verdict in await asyncio.to_thread(survey, trunk, remembered):
         row = rows.get(verdict.finding.signature)
+        if row is not None and verdict.step.state is not None and not verdict.step.state.alive:
+            row = over(row)
         if row is None and opened >= may_open:
             left += 1
             continue

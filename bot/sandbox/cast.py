@@ -269,6 +269,17 @@ class Cast:
         changes.set_ref(self.state, repo, f"refs/heads/{branch}", found, login=login or repo.owner)
         return found
 
+    def switch_issues(self, repository: str, *, on: bool) -> None:
+        """Switch a repository's issues on or off, as its settings do: a fork on GitHub has them off at first."""
+        self.state.known_repository(repository).has_issues = on
+
+    def delete_issue(self, repository: str, number: int, *, login: str | None = None) -> None:
+        """Delete an issue for good, as an administrator may: GitHub answers 410 from then on."""
+        repo = self.state.known_repository(repository)
+        events.issue_event(self.state, repo, repo.issues[number], "deleted", login or repo.owner)
+        del repo.issues[number]
+        repo.deleted_issues.add(number)
+
     def delete_ref(self, repository: str, branch: str, *, login: str | None = None) -> None:
         """Delete a branch."""
         repo = self.state.known_repository(repository)

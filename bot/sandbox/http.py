@@ -95,9 +95,14 @@ class Call:
 
     def issue(self, name: str = "issue_number") -> Issue:
         """The issue or pull request of the path."""
-        found = self.repo.issues.get(int(self.params[name]))
+        number = int(self.params[name])
+        if number in self.repo.deleted_issues:
+            raise ApiError(410, "This issue was deleted")
+        found = self.repo.issues.get(number)
         if found is None:
             raise not_found()
+        if found.pull is None and not self.repo.has_issues:
+            raise ApiError(410, "Issues are disabled for this repo")
         return found
 
     def pull(self) -> Issue:

@@ -303,6 +303,7 @@ class Repository:
     description: str | None = None
     parent: str | None = None
     archived: bool = False
+    has_issues: bool = True
     delete_branch_on_merge: bool = False
     allow_merge_commit: bool = True
     allow_squash_merge: bool = True
@@ -311,6 +312,7 @@ class Repository:
     collaborators: dict[str, str] = field(default_factory=dict)
     labels: dict[str, Label] = field(default_factory=dict)  # by lower-case name
     issues: dict[int, Issue] = field(default_factory=dict)
+    deleted_issues: set[int] = field(default_factory=set)
     protections: list[Protection] = field(default_factory=list)
     check_suites: dict[int, CheckSuite] = field(default_factory=dict)
     check_runs: dict[int, CheckRun] = field(default_factory=dict)

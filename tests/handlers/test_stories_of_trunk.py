@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import sqlalchemy as sa
+
+from bot.clients.store.schema import breakages
+from bot.core.turns import Turn
 from bot.core.types import Outcome
 from tests.handlers.pair import FORK
 from tests.handlers.trunk import BOOM, CONFIG, Trunk, trunk
@@ -126,4 +130,125 @@ async def test_trunk_is_rewritten_while_a_breakage_is_open(tmp_path: Path) -> No
         await t.told(fix, green=[A, B, C])
         assert issue.state == "closed"
         assert f"Each of its tests ran and passed at `{fix[:10]}`" in t.comments(issue.number)[-1]
+        assert await t.world.failures() == []
+
+
+async def test_it_is_reverted_while_its_culprit_is_searched_and_comes_back(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        await broken(t, A)
+        (issue,) = t.issues("open")
+        await t.world.says("maria", issue.number, "/bisect unit")
+        assert "It searches 1 commit on trunk" in issue.body
+        reverted = await t.moves("Revert it", {"lib/layout.py": "x = 1\n"})
+        await t.told(reverted, green=[A, B, C])
+        assert issue.state == "closed" and "state:fixed" in issue.labels
+        assert "ended without an answer: it is mended" in issue.body, "nobody is told that it goes on"
+        waiting = [run for run in await t.fork.waiting(None) if run.turn is Turn.SEARCH]
+        for run in waiting:  # what was on its way ends: red, and nobody minds
+            await t.told(run.sha, red={A: BAD})
+        assert issue.state == "closed"
+
+        # it comes back by another commit: what was searched then is told as of then
+        back = await t.moves("Choose it again", {"lib/layout.py": "x = 2\n"})
+        await t.told(back, red={A: BAD}, green=[B, C])
+        assert issue.state == "open"
+        search = issue.body.split("### The search for the culprit")[1]
+        assert "Of the last time that it broke trunk, not of this one" in search
+        assert "The search begins" in await t.world.says("maria", issue.number, "/bisect unit")
+        assert "not of this one" not in issue.body
+        assert await t.world.failures() == []
+
+
+async def test_trunk_is_rewritten_while_a_culprit_is_searched(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        good, _ = await broken(t, A)
+        (issue,) = t.issues("open")
+        await t.world.says("maria", issue.number, "/bisect unit")
+        clone = t.world.fork
+        clone.get(str(t.world.repository.path), "main")
+        clone.git("reset", "-q", "--hard", good)
+        again = clone.commit("Another history", {"lib/z.txt": "1\n"})
+        t.world.sandbox.push_ref(FORK, "main", source=clone.path, login="maria")
+        await t.world.settle()
+        await t.fork.sweep()
+        assert "ended without an answer: trunk was rewritten, and what was searched is on it no more" in issue.body
+        assert "state:open" in issue.labels and "state:bisecting" not in issue.labels
+        await t.told(again, green=[A, B, C])
+        assert issue.state == "closed"
+        assert await t.world.failures() == []
+
+
+async def test_what_people_do_to_the_issue_by_hand(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        await broken(t, A)
+        (issue,) = t.issues("open")
+        maria = t.world.sandbox.as_user("maria")
+        mine = {"title": "Layouts: mine", "body": "I look at it.", "labels": ["mine"], "assignees": ["walter"]}
+        await maria.request("PATCH", f"/repos/{FORK}/issues/{issue.number}", mine)
+        await maria.lock(FORK, issue.number)
+        await t.world.settle()
+        assert await t.world.failures() == []
+        again = await t.moves("Go on", {"lib/other.py": "x = 1\n"})
+        await t.told(again, red={A: BAD, B: BAD}, green=[C])
+        assert t.issues() == [issue], "its own label is there again: by it the issue is found"
+        assert {"mine", "state:open", "trunk-breakage"} <= set(issue.labels)
+        assert issue.title == "Layouts: mine" and issue.assignees == ["walter"]
+        assert "I look at it." in issue.body and "2 tests of `unit` (l1) fail on trunk" in issue.body
+
+        # the store is lost: it is this issue still
+        async with t.world.context.store._begin() as connection:
+            await connection.execute(sa.delete(breakages))
+        await t.fork.sweep()
+        assert t.issues() == [issue]
+        fix = await t.moves("Mend it", {"lib/layout.py": "x = 1\n"})
+        await t.told(fix, green=[A, B, C])
+        assert issue.state == "closed" and issue.title == "Layouts: mine"
+        assert await t.world.failures() == []
+
+
+async def test_an_issue_that_is_deleted_keeps_no_other_from_being_looked_after(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        good = await t.moves("Say more", {FILE: source("a", "b", "c")})
+        await t.told(good, green=[A, B, C])
+        bad = await t.moves("Break both", {"lib/layout.py": "x = 1\n"})
+        await t.told(bad, red={A: BAD, B: "KeyError: 'num_warps'"}, green=[C])
+        first, second = sorted(t.issues("open"), key=lambda issue: "layout" not in issue.title)
+        t.world.sandbox.delete_issue(FORK, first.number)
+        await t.world.settle()
+        assert await t.world.failures() == []
+        rows = await t.rows()
+        assert (rows[first.number].state, rows[second.number].state) == ("dismissed", "open")
+        fix = await t.moves("Mend one", {"lib/layout.py": "x = 2\n"})
+        await t.told(fix, red={A: BAD}, green=[B, C])
+        assert [(issue.number, issue.state) for issue in t.issues()] == [(second.number, "closed")]
+        assert await t.world.failures() == []
+
+
+async def test_a_fork_without_issues_is_looked_after_all_the_same(tmp_path: Path) -> None:
+    """GitHub gives a fork none at first: no dashboard and no breakages' issues, but gates that know of them."""
+    config = CONFIG.replace("trunk_red_blocks: [docs]", "trunk_red_blocks: [core]")
+    async with trunk(tmp_path, config=config) as t:
+        t.world.sandbox.switch_issues(FORK, on=False)
+        _, bad = await broken(t, A)
+        assert await t.world.failures() == []
+        assert t.issues() == []
+        ((_, row),) = (await t.rows()).items()
+        assert (row.number, row.state) == (None, "open")
+        number = await t.fork.opens("walter", "feature", {"lib/feature.py": "y = 1\n"})
+        await t.fork.ends(number)
+        assert t.fork.gate(number).startswith("block: trunk is red in core")
+        await t.world.ingest()
+        await t.fork.sweep()
+        assert await t.world.failures() == []
+
+        # switched on, the issue is opened as ever; switched off once more, trunk is mended nevertheless
+        t.world.sandbox.switch_issues(FORK, on=True)
+        await t.fork.sweep()
+        (issue,) = t.issues("open")
+        assert f"first seen failing at `{bad[:10]}`" in issue.body
+        t.world.sandbox.switch_issues(FORK, on=False)
+        fix = await t.moves("Mend it", {"lib/layout.py": "x = 1\n"})
+        await t.told(fix, green=[A, B, C])
+        assert (await t.rows())[issue.number].state == "fixed"
+        assert not t.fork.gate(number).startswith("block: trunk is red")
         assert await t.world.failures() == []

@@ -51,6 +51,11 @@ class Conflict(GitHubError):
 class Gone(GitHubError):
     """410, 423 or an archived repository: it is closed to writing; trying again is of no use."""
 
+    @property
+    def archived(self) -> bool:
+        """The whole repository is closed, not one thing of it gone."""
+        return self.status == 403
+
 
 class TooLarge(GitHubError):
     """What was to be downloaded is larger than the limit: what came of it was dropped."""

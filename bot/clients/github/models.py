@@ -63,6 +63,7 @@ class RepositoryInfo(_Model):
     private: Flag = False
     archived: Flag = False
     fork: Flag = False
+    has_issues: Flag = True
 
 
 class RepositoryRef(_Model):

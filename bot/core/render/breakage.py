@@ -100,7 +100,10 @@ def breakage_title(facts: BreakageFacts) -> str:
 def breakage_body(facts: BreakageFacts, old: str = "") -> str:
     """The issue's text; given the old one, that with its sections renewed and all else left as people have it."""
     fresh = _sections(facts)
-    kept = breakage_marker(facts.key) if not old else old.replace("\r\n", "\n")
+    hidden = breakage_marker(facts.key)
+    kept = old.replace("\r\n", "\n")
+    if hidden not in kept:  # by it the issue is found again, whatever somebody made of the rest
+        kept = "\n\n".join(part for part in (kept.rstrip("\n"), hidden) if part)
     there = {match[1] for match in _SECTION.finditer(kept)}
     outside = len(_SECTION.sub("", kept))
     room = BODY_LIMIT - 500 - outside

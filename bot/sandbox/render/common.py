@@ -175,7 +175,7 @@ def repository(world: World, item: Repository, *, role: str | None = None, full:
         "open_issues_count": issues,
         "open_issues": issues,
         "default_branch": item.default_branch,
-        "has_issues": True,
+        "has_issues": item.has_issues,
         "has_projects": False,
         "has_wiki": False,
         "has_pages": False,

@@ -62,6 +62,8 @@ def _selected(call: Call, repo: Repository) -> list[Issue]:
     names = [name.strip().lower() for name in query.get("labels", "").split(",") if name.strip()]
     found = []
     for item in repo.issues.values():
+        if item.pull is None and not repo.has_issues:
+            continue
         held = {name.lower() for name in item.labels}
         if state not in ("all", item.state) or not set(names) <= held:
             continue
@@ -96,6 +98,8 @@ def _time(text: str) -> datetime:
 def create_issue(call: Call) -> Any:
     """A new issue; labels and assignees only from those who may set them."""
     world, repo, body = call.world, call.repo, call.body
+    if not repo.has_issues:
+        raise ApiError(410, "Issues are disabled for this repo")
     check_text("Issue", body["title"], body.get("body"))
     now = world.now()
     item = Issue(
