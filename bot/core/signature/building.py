@@ -30,6 +30,12 @@ _CMAKE = re.compile(
     r"^CMake Error(?: at (?P<file>[^:]{1,300}):\d+)?(?: in [^:]{1,200}:\d+)? ?(?:\((?P<command>\w+)\))?:\s*"
     r"(?P<message>.*)$"
 )
+_CMAKE_CALLED = AnyOf(
+    r"Could not create named generator \S+",
+    r"CMake [\d.]+ or higher is required",
+    r"The source directory .{1,200} does not (?:exist|appear to contain)",
+    r"No such preset",
+)
 _PACKAGE = AnyOf(
     r"Could not find (?P<what>\w+) \(missing",
     r"Could not find (?P<what>\w+)$",
@@ -39,7 +45,10 @@ _NO_RULE = AnyOf(
     r"ninja: error: [`'](?P<target>[^'`,]+)['`].{0,200}(?:missing and no known rule|needed by)",
     r"No rule to make target [`']?(?P<target>[^'`,]+)['`]?.{0,200}(?:needed by|Stop)",
 )
-_NO_TARGET = re.compile(r"^ninja: error: unknown target '?(?P<target>[\w./-]+)")
+# what was asked for by name, not what something else needs
+_NO_TARGET = re.compile(
+    r"(?:ninja: error: unknown target|No rule to make target) ['`]?(?P<target>[\w./-]+)['`]?(?:\.? {1,2}Stop|,? did|$)"
+)
 _WRAPPERS = AnyOf(
     r"^ninja: build stopped",
     r"^ninja: error: .{0,200}subcommand failed",
@@ -83,13 +92,15 @@ def building(line: str, lowered: str) -> Found | None:
         return told
     if found := _LINK.search(line, lowered):
         return _linked(found.groupdict(), line)
+    if found := _CMAKE_CALLED.search(line, lowered):
+        return Found("cmake", Rank.FAULT, HARNESS, ("called", mask(found.group())), line)
     if found := _CMAKE.match(line):
         message = mask(found["message"])
         rank = Rank.FAULT + (0 if words(message) > 2 else 5)
         return Found("cmake", rank, CODE, (base(found["file"] or ""), found["command"] or "", message), line)
     if found := _PACKAGE.search(line, lowered):
         return Found("cmake", Rank.FAULT, HARNESS, ("package", found["what"]), line)
-    if found := _NO_TARGET.match(line):
+    if found := _NO_TARGET.search(line):
         return Found("no target", Rank.FAULT, HARNESS, (base(found["target"]),), line)
     if found := _NO_RULE.search(line, lowered):
         return Found("no rule", Rank.FAULT, CODE, (base(found["target"]),), line, hard=True)
@@ -119,7 +130,7 @@ def is_wrapper(line: str, lowered: str) -> bool:
 
 def is_opaque(line: str, lowered: str) -> bool:
     """Whether `line` says that a compiler's pass failed and not why."""
-    return _OPAQUE.search(line, lowered) is not None
+    return "legalize operation '" not in lowered and _OPAQUE.search(line, lowered) is not None
 
 
 def wrapper(line: str, lowered: str) -> Found | None:

@@ -68,6 +68,7 @@ _PASS = AnyOf(
 )
 _SANITIZER = re.compile(r"(?:ERROR|WARNING|SUMMARY): (?P<tool>\w+Sanitizer): (?P<kind>[\w-]+)")
 _RUNTIME_CHECK = re.compile(r"^(?P<file>\S{1,200}?):\d+:\d+: runtime error: (?P<message>.+)$")
+_CHECKER = re.compile(r"^FileCheck error: (?P<what>.+)$")
 _GTEST = re.compile(r"^(?P<file>\S{1,300}\.\w+)(?::\d+|\(\d+\)): Failure$")
 # compilers that leave the word out: Go's, and those of other languages whose source they show
 _BARE = re.compile(
@@ -89,6 +90,8 @@ def diagnostic(line: str, lowered: str) -> Found | None:
     for read in (_assertion, _sanitizer, _llvm, _tool, building, _placed):
         if told := read(line, lowered):
             return told
+    if found := _CHECKER.match(line):
+        return _code("filecheck", line, mask(found["what"]))
     if found := _GTEST.match(line):
         return _code("gtest", line, base(found["file"]))
     if found := _BARE.match(line):

@@ -43,7 +43,9 @@ _POOR = frozenset(
 _SHOWN = re.compile(r"^at \d+:\d+:")
 # the cause is told elsewhere
 _ELSEWHERE = re.compile(
-    r"\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output|above)\b|run with \w+_DEBUG", re.I
+    r"\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output|above)\b|run with \w+_DEBUG"
+    r"|returned a non-zero (?:exit )?(?:code|status)",
+    re.I,
 )
 _OF_SETTINGS = re.compile(
     r"^(?:Invalid|Bad)?\w*(?:Config|Configuration|Settings|Usage|Manifest)(?:Parse|File)?(?:Error|Exception)$"
@@ -63,6 +65,7 @@ _REFUSED = AnyOf(
     r"Please install ",
     r"pip install ",
     r"not (?:compiled|built) with \w+ (?:enabled|support)",
+    r"binary incompatibility",
     r"Python integer -?\d+ out of bounds",
 )
 _NUMERIC = AnyOf(

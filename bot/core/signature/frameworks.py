@@ -17,6 +17,7 @@ _FAILED = AnyOf(
     r"^\s*\d+ - (?P<test>\S+) \((?:Failed|SEGFAULT|ILLEGAL|BUS_ERROR|Subprocess aborted|NUMERICAL)\)",
     r"^The following tests FAILED",
     r"^Failed example:",
+    r"^FAILED TEST: (?P<test>.+)$",
     r"^Error compiling ",
     r"^\d+% tests passed, [1-9]\d* tests? failed",
     r"^FAILED \((?:failures|errors)=",

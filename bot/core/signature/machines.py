@@ -375,6 +375,8 @@ NETWORK = rules(
         r"DO NOT MATCH THE HASHES",
         r"(?:corrupt(?:ed)?|truncated) (?:download|archive|zip|tar|gzip|layer|file)",
         r"unexpected end of (?:data|archive|stream)",
+        r"appears? to be corrupt",
+        r"retrieval incomplete|end-of-stream marker|Corrupt input data|LZMAError",
         r"\b(?:gzip|bzip2|xz|tar|unzip|zstd|lz4)\b.{0,60}(?:unexpected|corrupt|invalid)",
         r"(?:data|archive|object|index|database|file) is corrupt",
         r"Wheel '.{1,80}' located at .{1,200} is invalid",

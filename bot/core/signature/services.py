@@ -87,6 +87,8 @@ def service(line: str, *, exception: bool = False) -> Found | None:
 def _key(rule: Rule, line: str, what: str) -> str:
     if what:
         return mask(base(what))
+    if rule.kind in _REACHING and _OWN.search(line):
+        return "its own"
     if rule.detail == LINE:
         return mask(_LEVEL.sub("", line))
     if rule.detail == WHO:

@@ -39,7 +39,8 @@ _KINDS = (
     ),
     (
         "agent",
-        r"buildkite-agent|gitlab-runner|hudson[\w.]*|jenkins[\w.]*|remoting|jnlp|actions-runner|cloud-init"
+        r"ccache|distcc|icecc|goma|reclient|buildkite-agent|gitlab-runner|hudson[\w.]*|jenkins[\w.]*|remoting|jnlp"
+        r"|actions-runner|cloud-init"
         r"|amazon-ssm-agent"
         r"|kex_\w+|ssh_\w+|dirmngr",
     ),
@@ -88,7 +89,8 @@ _ABSENT = re.compile(
 # how the program ended that the speaker ran
 _RAN = re.compile(
     r"exit(?:ed)?\b.{0,20}\b(?:code|status|with)|\bexited\b|step (?:aborted|terminated)|core dumped|task \d|tasks \d"
-    r"|terminated by signal|job step \S+ (?:aborted|cancelled)|\bCANCELLED\b",
+    r"|terminated by signal|job step \S+ (?:aborted|cancelled)|\bCANCELLED\b|returned an error code"
+    r"|Problem executing scripts",
     re.I,
 )
 _TRAPPED = re.compile(r"\bsegfault at\b|\bgeneral protection\b|\btrap (?:invalid opcode|int3|divide)|\btraps: ", re.I)

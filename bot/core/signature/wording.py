@@ -81,7 +81,7 @@ _OF_PROGRAMS = re.compile(
     r"|matri\w+|dialects?"
     r"|identifiers?|inclusions?|headers?|class|method|attribute|import\w*|undeclared|undefined|syntax|test_\w+|tests?"
     r"|bool|i\d+|f\d+"
-    r"|sig[a-z]{3,4}|interrupt\w*|cancel\w*|copy|fence|barrier|stage)\b|%\w|::|#\w",
+    r"|sig[a-z]{3,4}|interrupt\w*|cancel\w*|copy|events?|fence|barrier|stage)\b|%\w|::|#\w",
     re.I,
 )
 _LEAST = {INFRA: 0.7, CODE: 0.6, HARNESS: 0.6}
