@@ -56,7 +56,7 @@ class Pytest:
                 tests.append(TestResult(id=running, outcome=fault, message=text))
             known = seen.collected or list(place.expected)
             return Collected(outcome, _with_place(reason, running), fill(tests, known, reason))
-        outcome, reason = _by_status(seen, ended)
+        outcome, reason = _by_status(seen, ended, canary)
         if outcome is not Outcome.PASSED and outcome is not Outcome.OMITTED:
             tests = list(fill(tests, seen.collected, reason))
         return Collected(outcome, reason, tuple(tests), canary=canary)
@@ -69,6 +69,8 @@ HARNESS = Pytest()
 class _Seen:
     session: bool = False
     ended: int | None = None
+    others: int = 0
+    stopped: str = ""
     running: str | None = None
     collected: list[str] = field(default_factory=list)
     tests: dict[str, ParsedTest] = field(default_factory=dict)
@@ -104,6 +106,8 @@ class _Seen:
                 self._report(name, event)
             case "end":
                 self.ended = int(event.get("status", -1))
+                self.others += int(event.get("others", 0))
+                self.stopped = self.stopped or str(event.get("stopped", ""))
 
     def _report(self, name: str, event: dict[str, Any]) -> None:
         said, xfail = event.get("outcome"), bool(event.get("xfail"))
@@ -167,8 +171,9 @@ def _unfinished(seen: _Seen, ended: Ended) -> tuple[Outcome, str] | None:
     return Outcome.FAILED, f"the process ended with exit status {ended.exit_code} before its session did"
 
 
-def _by_status(seen: _Seen, ended: Ended) -> tuple[Outcome, str]:
+def _by_status(seen: _Seen, ended: Ended, canary: str) -> tuple[Outcome, str]:
     status = ended.exit_code
+    bad = any(test.outcome.bad and not is_canary(name, canary) for name, test in seen.tests.items())
     if not ended.started:
         return Outcome.INFRA, ended.tail.strip()
     if status == _USAGE:
@@ -179,7 +184,10 @@ def _by_status(seen: _Seen, ended: Ended) -> tuple[Outcome, str]:
         return Outcome.OMITTED, "pytest exit status 5: no test was collected"
     if status == _INTERNAL:
         return Outcome.INFRA, f"pytest exit status 3, an error inside pytest: {_last_error(ended.tail)}"
-    if status == _INTERRUPTED and not any(test.outcome.bad for test in seen.tests.values()):
+    if seen.stopped and not bad:
+        late = Outcome.TIMED_OUT if "timeout" in seen.stopped else Outcome.NOT_RUN
+        return late, f"pytest stopped before all had run: {seen.stopped}"
+    if status == _INTERRUPTED and not bad:
         return Outcome.INFRA, "pytest exit status 2: interrupted"
     if not seen.session and status != 0:
         if "No module named pytest" in ended.tail or status in (126, 127):
@@ -187,6 +195,8 @@ def _by_status(seen: _Seen, ended: Ended) -> tuple[Outcome, str]:
         return Outcome.FAILED, f"exit status {status} before pytest began: {_last_error(ended.tail)}"
     if status not in (0, 1, _INTERRUPTED):
         return Outcome.FAILED, f"exit status {status}"
+    if seen.others:
+        return Outcome.FAILED, f"pytest counts {seen.others} failures that are no test's: {_last_error(ended.tail)}"
     return Outcome.PASSED, ""
 
 

@@ -92,6 +92,41 @@ async def test_a_crash_keeps_what_ran_before_and_names_the_test(tmp_path: Path) 
     assert "t/test_a.py::test_b" in report.reason
 
 
+@pytest.mark.parametrize(
+    ("conftest", "outcome", "reason"),
+    [
+        # as pytest-cov does where the coverage is too low
+        ("def pytest_runtestloop(session):\n    yield\n    session.testsfailed += 1\n", "failed", "that are no test's"),
+        ("def pytest_sessionfinish(session):\n    session.exitstatus = 2\n", "infra", "interrupted"),
+        ("def pytest_sessionfinish(session):\n    session.exitstatus = 6\n", "failed", "exit status 6"),
+    ],
+)
+async def test_the_canary_hides_no_other_reason_to_fail(
+    tmp_path: Path, conftest: str, outcome: str, reason: str
+) -> None:
+    wrapper = "import pytest\n@pytest.hookimpl(wrapper=True)\n" if "yield" in conftest else ""
+    files = {"t/test_a.py": "def test_ok(): pass\n", "conftest.py": wrapper + conftest}
+    report = await run(
+        tmp_path, files, harness="pytest", env=NO_PLUGINS, run=["python", "-m", "pytest", "-p", "no:cacheprovider", "t"]
+    )
+    assert (report.outcome.value, report.manifest.canary) == (outcome, True)
+    assert reason in report.reason and outcomes(report) == {"test_ok": "passed"}
+
+
+@pytest.mark.parametrize(
+    ("how", "why", "outcome"),
+    [("shouldfail", "session-timeout: 600.0 sec exceeded", "timed_out"), ("shouldstop", "enough", "not_run")],
+)
+async def test_a_session_that_stops_itself_is_not_blind(tmp_path: Path, how: str, why: str, outcome: str) -> None:
+    conftest = f"def pytest_runtest_teardown(item):\n    item.session.{how} = {why!r}\n"
+    files = {"t/test_a.py": "def test_a(): pass\ndef test_b(): pass\n", "conftest.py": conftest}
+    report = await run(
+        tmp_path, files, harness="pytest", env=NO_PLUGINS, run=["python", "-m", "pytest", "-p", "no:cacheprovider", "t"]
+    )
+    assert report.outcome.value == outcome and why in report.reason
+    assert outcomes(report) == {"test_a": "passed", "test_b": "not_run"}
+
+
 async def test_a_hang_is_ended_with_all_its_children(tmp_path: Path) -> None:
     hang = (
         "import subprocess, time\ndef test_a(): pass\n"

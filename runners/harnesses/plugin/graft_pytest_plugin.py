@@ -37,6 +37,7 @@ class Events:
 
     def __init__(self) -> None:
         self.file = Path(PATH).open("a", encoding="utf-8")  # noqa: SIM115 - open for the whole session
+        self.failed = 0
         self.write(event="session", pytest=pytest.__version__)
 
     def write(self, **event: Any) -> None:
@@ -58,6 +59,7 @@ class Events:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Note a module that can't be imported or skips itself."""
         if report.failed:
+            self.failed += 1
             self.write(event="collect_error", id=report.nodeid, message=str(report.longrepr)[:8000])
         elif report.skipped:
             self.write(event="collect_skip", id=report.nodeid, message=_reason(report))
@@ -70,6 +72,8 @@ class Events:
         """Note what a phase of a test says."""
         if report.outcome not in ("passed", "failed", "skipped"):
             return
+        # as pytest counts
+        self.failed += report.failed and not hasattr(report, "wasxfail")
         if report.when != "call" and report.passed:
             if report.when == "teardown":
                 self.write(event="finish", id=report.nodeid)
@@ -87,9 +91,13 @@ class Events:
             line=None if line is None else line + 1,
         )
 
-    def pytest_sessionfinish(self, exitstatus: int) -> None:
-        """Note the end."""
-        self.write(event="end", status=int(exitstatus))
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        """Note the end, how many failures pytest counts that are no test's (a plugin's, as of coverage), and why it
+        stopped before all had run, if it did.
+        """
+        others = max(0, session.testsfailed - self.failed)
+        stopped = str(session.shouldfail or session.shouldstop or "")
+        self.write(event="end", status=int(exitstatus), others=others, stopped=stopped[:300])
 
 
 def _text(report: pytest.TestReport) -> str:
