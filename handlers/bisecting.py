@@ -126,7 +126,7 @@ async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
     if hunt is None or not hunt.running:
         return row
     if not State(row.state).alive:
-        fresh = over(row)
+        fresh = over(row, "it is mended")
     elif hunt.bundle is None and not await asyncio.to_thread(_on_trunk, fork, hunt.shas[-1]):
         said = "trunk was rewritten, and what was searched is on it no more"
         fresh = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": said}))
@@ -137,12 +137,12 @@ async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
     return fresh
 
 
-def over(row: Breakage) -> Breakage:
+def over(row: Breakage, said: str) -> Breakage:
     """The row with its search ended, since there is nothing to search any more."""
     hunt = Hunt.of(row.data)
     if hunt is None or not hunt.running:
         return row
-    return _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": "it is mended"}), keep=True)
+    return _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": said}), keep=True)
 
 
 def _on_trunk(fork: Fork, sha: str) -> bool:

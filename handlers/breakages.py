@@ -144,8 +144,9 @@ async def write(
     data["told"], data["told_at"] = old.get("told"), old.get("told_at")
     if step.change in (Change.OPENED, Change.REOPENED):
         data |= {"opened_at": fork.now.isoformat(), "reminded": None, "escalated": None, "closed_at": None}
-        data["reopened"] = old.get("reopened", 0) + (step.change is Change.REOPENED)
-        if step.change is Change.REOPENED and data.get("hunt"):
+        back = step.change is Change.REOPENED and not step.by_hand
+        data["reopened"] = old.get("reopened", 0) + back
+        if back and data.get("hunt"):
             data["hunt_before"] = data.pop("hunt")  # what it found brought it the last time
     if step.change is Change.FIXED:
         data["closed_at"] = finding.ended or finding.last_red
@@ -160,7 +161,8 @@ async def write(
         last_seen=fork.now,
         data=data,
     )
-    if step.state is State.DISMISSED or desk.silent or (fresh.number is None and not step.state.alive):
+    told_already = step.state is State.DISMISSED and step.change is Change.NONE
+    if told_already or desk.silent or (fresh.number is None and not step.state.alive):
         await fork.ctx.store.save_breakage(fresh)
         return fresh
     try:
@@ -168,7 +170,7 @@ async def write(
     except (NotFound, Forbidden, Gone, Validation) as error:
         # one issue that can't be written keeps no other from being looked after
         fork.ctx.log.warning("a breakage's issue was not written", issue=fresh.number, key=fresh.key, error=str(error))
-        if row is not None and not await _switched_off(desk):
+        if row is not None and step.state is not State.DISMISSED and not await _switched_off(desk):
             return row  # looked at again as if nothing had been found
     if row is None or fresh.data != row.data or fresh.state != row.state or fresh.number != row.number:
         await fork.ctx.store.save_breakage(fresh)
@@ -373,7 +375,9 @@ async def _say(desk: Desk, number: int, step: Step, finding: Finding) -> None:
     at = finding.ended if step.change is Change.FIXED else finding.last_red
     text = {
         Change.FIXED: _over(finding),
-        Change.REOPENED: f"It is back: it failed again at {short(finding.last_red)}.",
+        Change.REOPENED: f"Looked after again: {line(step.why)}."
+        if step.by_hand
+        else f"It is back: it failed again at {short(finding.last_red)}.",
         Change.BECAME_FLAKY: f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady.",
         Change.BECAME_STEADY: f"It is no flake any more: {line(step.why)}.",
         Change.UNPROVED: f"It stays open: {_unproved(finding)} That it was closed, by a merge or by hand, proves "
@@ -426,7 +430,11 @@ async def _remind(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
     episode = data.get("reopened", 0)
     if age >= rules.remind_after and not data.get("reminded"):
         who = " ".join(f"@{login}" for login in facts.mentions)
-        text = f"{who} this has been open for {age.days} days and waits for you.".strip()
+        text = f"{who} this has been open for {age.days} days and waits for you."
+        if not who:
+            text = (
+                f"This has been open for {age.days} days, and nobody can be asked: its text says whom the file names."
+            )
         await _comment(desk, row.number, f"<!-- graft:reminder {episode} -->", text)
         data["reminded"] = now.isoformat()
     if age >= rules.escalate_after and not data.get("escalated") and rules.escalate_to:

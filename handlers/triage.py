@@ -9,7 +9,7 @@ from typing import Any
 
 from bot.context import Breakage, Context, Issue, Job, Run
 from bot.core.render.breakage import LABEL
-from bot.core.triage import Ineligible, Trunk, series_of, survey
+from bot.core.triage import Ineligible, State, Trunk, series_of, survey
 from bot.core.turns import Turn
 from bot.core.types import Level, Mode, Outcome
 from handlers.bisecting import advance, answer_asks, built_shas, over, start, wanted
@@ -83,7 +83,8 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
     for verdict in await asyncio.to_thread(survey, trunk, remembered):
         row = rows.get(verdict.finding.signature)
         if row is not None and verdict.step.state is not None and not verdict.step.state.alive:
-            row = over(row)
+            dismissed = verdict.step.state is State.DISMISSED
+            row = over(row, "a person closed the issue" if dismissed else "it is mended")
         if row is None and opened >= may_open:
             left += 1
             continue

@@ -252,3 +252,46 @@ async def test_a_fork_without_issues_is_looked_after_all_the_same(tmp_path: Path
         assert (await t.rows())[issue.number].state == "fixed"
         assert not t.fork.gate(number).startswith("block: trunk is red")
         assert await t.world.failures() == []
+
+
+async def test_a_person_closes_it_while_it_is_searched_and_takes_it_up_again(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        _, bad = await broken(t, A)
+        (issue,) = t.issues("open")
+        maria = t.world.sandbox.as_user("maria")
+        await t.world.says("maria", issue.number, "/bisect unit")
+        closing = {"state": "closed", "state_reason": "not_planned"}
+        await maria.request("PATCH", f"/repos/{FORK}/issues/{issue.number}", closing)
+        await t.world.settle()
+        assert issue.state == "closed"
+        assert "state:dismissed" in issue.labels and "state:bisecting" not in issue.labels
+        assert "**dismissed**: a person closed it as not planned or as a duplicate" in issue.body
+        assert "ended without an answer: a person closed the issue" in issue.body
+        again = await t.moves("Go on", {"lib/other.py": "x = 1\n"})
+        await t.told(again, red={A: BAD}, green=[B, C])
+        assert issue.state == "closed"
+
+        await maria.reopen(FORK, issue.number)
+        await t.world.settle()
+        assert "state:open" in issue.labels and "state:dismissed" not in issue.labels
+        assert [text.splitlines()[0] for text in t.comments(issue.number)][-1] == (
+            "Looked after again: a person reopened it."
+        )
+        assert "came back" not in issue.body and "not of this one" not in issue.body
+        assert f"first seen failing at `{bad[:10]}`" in issue.body
+        assert await t.world.failures() == []
+
+
+async def test_nobody_of_the_fork_is_left_to_ask(tmp_path: Path) -> None:
+    config = CONFIG.replace("[olga, acme/compilers]", "[gone-away, acme/no-team]").replace("mark", "also-gone")
+    async with trunk(tmp_path, config=config) as t:
+        await broken(t, A)
+        (issue,) = t.issues("open")
+        assert issue.assignees == [] and "@" not in issue.body
+        for who in ("gone-away", "acme/no-team", "default\\_owner also-gone"):
+            assert f"{who} is not known to this fork" in issue.body
+        t.world.clock.forward(days=3)
+        await t.fork.sweep()
+        (said,) = t.comments(issue.number)
+        assert said.startswith("This has been open for 3 days, and nobody can be asked")
+        assert await t.world.failures() == []

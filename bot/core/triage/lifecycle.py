@@ -53,11 +53,12 @@ class Hand(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The new state and what happened; `state` None: there is no breakage."""
+    """The new state and what happened; `state` None: there is no breakage. `by_hand`: a person did it, no run."""
 
     state: State | None
     change: Change
     why: str = ""
+    by_hand: bool = False
 
 
 def step(*, before: State | None, finding: Finding, hand: Hand = Hand.NOTHING, newer_red: bool = True) -> Step:
@@ -72,7 +73,7 @@ def step(*, before: State | None, finding: Finding, hand: Hand = Hand.NOTHING, n
     if hand is Hand.DISMISSED:
         return Step(State.DISMISSED, Change.DISMISSED, "a person closed it as not planned or as a duplicate")
     if hand is Hand.REOPENED and finding.open:
-        return Step(alive, Change.REOPENED, "a person reopened it")
+        return Step(alive, Change.REOPENED, "a person reopened it", by_hand=True)
     if before is State.DISMISSED:
         return Step(before, Change.NONE, "a person closed it as not planned or as a duplicate")
     if before is State.FIXED:
