@@ -17,7 +17,7 @@ from bot.core.signature.frameworks import framework
 from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank, Signature
 from bot.core.signature.patterns import AnyOf
-from bot.core.signature.services import service
+from bot.core.signature.services import NETWORK_KINDS, service
 from bot.core.signature.speakers import speaker
 from bot.core.signature.trouble import claim, tells, trouble
 from bot.core.signature.wording import guess
@@ -51,7 +51,7 @@ _EXIT = AnyOf(
     r"short test summary",
     r"The above exception was",
 )
-_TRACED = re.compile(r"^\++ (?:sudo |timeout \S+ |time )*(?P<command>[\w./-]+)(?: |$)")
+_TRACED = re.compile(r"^\+{1,4} (?:sudo |timeout \S+ |time )*(?P<command>[\w./-]+)(?: |$)")
 _PASSED = re.compile(r"\bPASSED\b(?: +\[ *\d+%\])?$|^PASS(?:ED)?: ")
 # commands that ask the machine or a service, nothing of the code under test
 _OUTSIDE = frozenset(
@@ -92,6 +92,8 @@ def signature(text: str, test: str | None = None) -> Signature:
     reading = _read(clean(text))
     where = function_of(test or next(iter(reading.tests), None)) or reading.test_frame
     best = min(reading.found, key=lambda found: found.rank, default=None)
+    if best and best.kind == "no package":
+        best = _unreached(reading) or best
     if best is None or (best.kind == "exit" and not where and reading.first != mask(best.title)):
         said = where or reading.first
         return _signature("nothing", (said or "no text",), _guessed(reading), test or reading.first or "no text")
@@ -107,6 +109,11 @@ def signature(text: str, test: str | None = None) -> Signature:
     elif best.rank == Rank.CRASH and best.cls == CODE:
         key = (*best.key, _crashed_at(reading) or where)
     return _signature(best.kind, key, _class(best, reading), best.title)
+
+
+def _unreached(reading: _Reading) -> Found | None:
+    """What a warning told of the network before a package was not found: the index could not be asked."""
+    return next((found for found in reading.found if found.cls == INFRA and found.kind in NETWORK_KINDS), None)
 
 
 def _crashed_at(reading: _Reading) -> str:

@@ -55,7 +55,8 @@ _SUPPORT = re.compile(
 )
 _GENERIC = re.compile(r"^(?:cast|dyn_cast|isa|operator|front|back|at|value)$")
 _TOOLS = re.compile(
-    r"\b(?P<tool>ptxas|nvlink|fatbinary|nvcc|nvdisasm|cicc|llc|opt|lld|clang\+*|hipcc|amdclang\+*|as|cudafe\+\+)"
+    r"\b(?P<tool>ptxas|nvlink|fatbinary|nvcc|nvdisasm|cicc|llc|opt|lld|clang\+*|gcc|g\+\+|cc1plus|gfortran|hipcc"
+    r"|amdclang\+*|as|cudafe\+\+)"
     r"(?: \S{1,200}?(?:, line \d+;)?)?\s{0,8}:?\s{0,8}(?:error|fatal)\s{0,8}:\s{0,8}(?P<message>.+)$"
 )
 _MANGLED = re.compile(r"\b_Z\w+")
@@ -77,6 +78,7 @@ _BARE = re.compile(
     r"|\[\d+,\d+\]) "
     r"(?!warning|note|info|remark|hint|===)(?P<message>.+)$"
 )
+_BAZEL = re.compile(r"^ERROR: (?P<file>\S{1,300}/BUILD(?:\.bazel)?):\d+:\d+: (?P<message>.+)$")
 _SHOWN = re.compile(
     r"^Error: .{1,200} at \(\d\)|^Warning, treated as error|\[-Werror[=\]]|\bwarnings? (?:being )?treated as errors?"
 )
@@ -96,6 +98,8 @@ def diagnostic(line: str, lowered: str) -> Found | None:
         return _code("gtest", line, base(found["file"]))
     if found := _BARE.match(line):
         return _code("compile", line, base(found["file"]), mask(found["message"]))
+    if (found := _BAZEL.match(line)) and "fetch" not in lowered:
+        return _code("compile", line, base(found["file"]), mask(found["message"]), rank=Rank.FAULT + 1)
     if _SHOWN.search(line):
         return _code("compile", line, "", mask(line), rank=Rank.FAULT + 1)
     if found := _LINT.match(line):

@@ -88,6 +88,7 @@ _MANAGEMENT = re.compile(r"\b(?P<api>AMDSMI|RSMI|NVML|DCGM)_(?:STATUS|ERROR|ST)_
 _MEMORY_FAULT = re.compile(
     r"Memory access fault by GPU(?: node)?[^.]{0,120}on address.{0,60}?(?:Reason: (?P<reason>[^.]{1,80}))?\.?\s*$", re.I
 )
+_GPU_HANG = re.compile(r"\bHW Exception by GPU\b|\breason ?: ?GPU Hang", re.I)
 _OUT_OF_MEMORY = re.compile(r"\b(?P<api>CUDA|HIP|XPU|NPU|MUSA) out of memory", re.I)
 _GPU_GONE = re.compile(
     r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)"
@@ -113,6 +114,8 @@ def device_fault(line: str) -> Found | None:
     """The fault of a device, a driver or a vendor's library that `line` tells."""
     if found := _MEMORY_FAULT.search(line):
         return _found("GPU", "memory-access-fault", CODE, line, mask(found["reason"] or ""))
+    if _GPU_HANG.search(line):
+        return _found("GPU", "hang", UNKNOWN, line)
     if found := _OUT_OF_MEMORY.search(line):
         return _found(found["api"], "out-of-memory", CODE, line)
     if found := _GPU_GONE.search(line):

@@ -19,6 +19,7 @@ _EMPTY = re.compile(rf"^(?P<name>{_NAME}):(?P<message>)$")
 _START = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+): (?P<message>.*)$")
 _BARE = re.compile(rf"^(?:[\w.]+ - )?(?P<name>{_NAME})(?:\(\))?$")
 _ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
+_NOT_RAISED = re.compile(r"^(?:Failed: )?DID NOT (?:RAISE|WARN)\b")
 _WHAT = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
 _PANIC = re.compile(r"panicked at (?:'(?P<message>.+?)', )?(?P<file>[\w./-]+):\d+")
 _WRAPPERS = frozenset(
@@ -50,7 +51,7 @@ _ELSEWHERE = re.compile(
 _OF_SETTINGS = re.compile(
     r"^(?:Invalid|Bad)?\w*(?:Config|Configuration|Settings|Usage|Manifest)(?:Parse|File)?(?:Error|Exception)$"
 )
-_MODULE = re.compile(r"No module named ['\"]?(?P<module>[\w.]+)")
+_MODULE = re.compile(r"(?:No module named|Could not import module) ['\"]?(?P<module>[\w.]+)")
 _IMPORT = re.compile(
     r"cannot import name '?(?P<name>\w+)'?(?: from (?:partially initialized module )?'?(?P<module>[\w.]+))?"
 )
@@ -64,7 +65,8 @@ _REFUSED = AnyOf(
     r"\b(?:is|are) not (?:installed|available on this|found in (?:PATH|the environment))",
     r"Please install ",
     r"pip install ",
-    r"not (?:compiled|built) with \w+ (?:enabled|support)",
+    r"not (?:compiled|built|linked) with (?:\w+ (?:enabled|support)|support)",
+    r"\b\w+ was not found\. |was requested, but \w+",
     r"binary incompatibility",
     r"Python integer -?\d+ out of bounds",
 )
@@ -159,6 +161,8 @@ def spoken(line: str, lowered: str) -> Found | None:
         if told := numeric(found["what"], lowered):
             return told
         return Found("assert", Rank.EXCEPTION, CODE, ("assert", mask(found["what"])), line, hard=True, by_test=True)
+    if _NOT_RAISED.match(line):
+        return Found("assert", Rank.EXCEPTION, CODE, ("assert", mask(line)), line, hard=True, by_test=True)
     if found := _WHAT.match(line):
         return Found("exception", Rank.EXCEPTION, CODE, (mask(found["message"]),), line, hard=True)
     if found := _PANIC.search(line):

@@ -99,7 +99,7 @@ MACHINE = rules(
         r"(?:runner|agent|node|instance|pod|machine).{0,40}received a (?P<what>shutdown)",
         r"(?:runner|agent|node|instance|pod|machine).{0,40}(?P<what>shutting down)",
         r"(?:runner|agent|node|instance|pod|machine).{0,40}(?:was|has been)"
-        r" (?P<what>shut ?down|terminated|evicted|preempted|reclaimed|deleted)",
+        r" (?P<what>shut ?down|terminated|deallocated|evicted|preempted|reclaimed|deleted)",
         r"(?P<what>shutdown) signal",
         r"(?P<what>spot (?:instance )?(?:interruption|termination))",
         r"(?:instance|node|vm|job|task|machine|spot).{0,30}(?P<what>preempt)",
@@ -142,6 +142,14 @@ MACHINE = rules(
         r"|list)\w* ?artifact(?!.{0,200}\b409\b).{0,120}(?:respon"
         r"|request|ECONN|timeout|timed|5\d\d|network|service|retry|attempt)",
         r"artifact (?:upload|download) (?:failed|timed out)",
+    ),
+    (
+        "cluster event",
+        r"\b(?P<what>FailedScheduling|FailedMount|FailedAttachVolume|FailedCreatePodSandBox|NodeNotReady"
+        r"|NetworkNotReady|FailedKillPod"
+        r"|ErrImagePull|ImagePullBackOff|SystemOOM|FreeDiskSpaceFailed|ImageGCFailed|ContainerGCFailed"
+        r"|NodeHasDiskPressure|TaintManagerEviction"
+        r"|Multi-Attach error)\b",
     ),
     (
         "container start",
@@ -297,6 +305,7 @@ NETWORK = rules(
         r"ChunkedEncodingError",
         r"socket hang up",
         r"Recv failure",
+        r"use of closed network connection",
         r"WinError 100(?:5[34]|60|61)\b|forcibly closed by the remote",
         r"Send failure",
         r"transfer closed",

@@ -81,6 +81,8 @@ TESTS = rules(
         r"Torch not compiled with CUDA",
         r"pytest: error",
         r"invalid ini",
+        r"(?:Cannot load|Error importing|Could not load) plugin",
+        r"(?:pyproject\.toml|setup\.cfg|tox\.ini|pytest\.ini)\S*: .{0,30}(?:cannot|invalid|expected|unexpected)",
         r"pyproject\.toml.{0,60}(?:error|invalid)",
         r"plugin.{0,40}(?:could not|not) (?:be )?(?:import|load|found|register)",
     ),

@@ -53,6 +53,7 @@ _ASKED = tuple(
 )
 # kinds that are nobody's fault but the network's, unless the tests talk to themselves
 _REACHING = frozenset({"connection refused", "connection cut", "network timeout", "no route", "http 5xx", "rate limit"})
+NETWORK_KINDS = _REACHING | {"dns", "tls"}
 _OWN = re.compile(
     r"localhost|127\.0\.0\.1|\[?::1\]|0\.0\.0\.0|c10d|TCPStore|rdzv|rendezvous|gloo|nccl|openai|uvicorn", re.I
 )

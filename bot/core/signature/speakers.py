@@ -61,7 +61,7 @@ _SPEAKER = re.compile(
     + "|".join(f"(?P<{name}>{words})" for name, words in _KINDS)
     + r")(?: error| warning)?(?:\[\d+\]|\(\w{1,20}\)|-\d+| (?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d"
     r"| \(device [\w-]+\))?(?:: "
-    r"| (?=\[))(?P<said>.+)$"
+    r"| (?=[\[*]))(?P<said>.+)$"
 )
 _UCX = re.compile(
     r"^\[\S{1,80}(?: {1,4}:\d+)?\] {1,4}\S{1,200}:\d+ {1,4}(?:UCX|UCC|OFI|PSM\d?) {1,4}(?:ERROR"
