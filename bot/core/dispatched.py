@@ -136,8 +136,8 @@ class _Found:
 
     def take(self, name: str, parsed: ParsedReport, *, commit: str, started_at: datetime) -> None:
         name = name[-100:]
-        if parsed.commit not in (None, commit):
-            self.problems.append(f"{name} is about commit {str(parsed.commit)[:12]}, not {commit[:12]}")
+        if parsed.commit is not None and not commit.startswith(parsed.commit):
+            self.problems.append(f"{name} is about commit {parsed.commit[:12]}, not {commit[:12]}")
             return
         slack = _SKEW if parsed.zoned else _SKEW + _ANY_ZONE
         times = {test: test.at or parsed.at for test in parsed.tests}

@@ -53,6 +53,7 @@ _MARKERS: tuple[tuple[Cause, re.Pattern[str]], ...] = tuple(
             r"|spot instance|instance .{0,40}preempted|node (?:was )?(?:drained|evicted)|The node was low on resource"
             r"|input/output error|Stale file handle|Read-only file system|oom-kill|OOMKilled"
             r"|Out of memory: Killed process"
+            r"|\bE(?:CONNRESET|CONNREFUSED|TIMEDOUT|NOTFOUND|AI_AGAIN)\b"
             r"|Unable to download artifact|Failed to (?:restore|save) cache|artifact.{0,40}(?:upload|download) failed"
             r"|unable to access 'https?://|fatal: unable to access|The requested URL returned error: 5\d\d",
         ),

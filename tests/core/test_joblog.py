@@ -12,6 +12,7 @@ MACHINE = [
     "error: RPC failed; curl 92 HTTP/2 stream 0 was not closed cleanly: CANCEL (err 8)",
     "fatal: unable to access 'https://github.com/x/y/': Could not resolve host: github.com",
     "OSError: [Errno 28] No space left on device",
+    "curl: (56) Recv failure: Connection reset by peer",
 ]
 CODE = [
     "error: could not open 'llvm-install/lib/libfoo.a'",
@@ -31,6 +32,12 @@ def test_c36_the_machine(text: str) -> None:
     assert infra_text(text)
     assert signature(text, "t.py::test_a").cls == "infra"
     shown = evidence(f"building\n{text}\nmake: *** error\n".encode())
+    assert shown is not None and shown.cause is Cause.INFRA
+
+
+@pytest.mark.parametrize("code", ["ECONNRESET", "ENOTFOUND"])
+def test_the_actions_runner_names_what_its_network_did(code: str) -> None:
+    shown = evidence(f"##[error]Failed to CreateArtifact: Unable to make request: {code}\n".encode())
     assert shown is not None and shown.cause is Cause.INFRA
 
 

@@ -268,6 +268,22 @@ def test_a_report_of_another_commit_is_not_its_own() -> None:
     says(run(stamped(SHA)), "passed")
 
 
+@pytest.mark.parametrize("name", ["commit", "sha", "git_sha", "GITHUB_SHA", "revision", "commit-id", "head.commit"])
+def test_a_commit_may_be_shortened_and_stand_in_the_suite(name: str) -> None:
+    for sha, verdict in ((SHA[:8], "passed"), ("deadbeef", "omitted"), ("none", "passed"), ("123", "passed")):
+        missing = ALL if verdict == "omitted" else ()
+        prop = f"<properties><property name='{name}' value='{sha}'/></properties>"
+        says(run(junit(passing(), extra=prop)), verdict, missing)
+        suite = junit(passing()).replace(b"<testsuite ", f"<testsuite {name}='{sha}' ".encode())
+        says(run(suite), verdict, missing)
+    # what is no commit by its name is none: an image, a file's sum
+    for other in ("image_sha", "config.commitish", "sha256"):
+        says(
+            run(junit(passing(), extra=f"<properties><property name='{other}' value='deadbeef'/></properties>")),
+            "passed",
+        )
+
+
 def test_a_stale_report_with_failures_does_not_count_either() -> None:
     says(run(junit([case(TESTS[0], FAIL)], at="2026-11-27T01:00:00+00:00")), "omitted", ALL)
 

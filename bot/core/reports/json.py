@@ -29,7 +29,7 @@ _CODES = {
     "NOT_RUN": TestOutcome.NOT_RUN,
     "NOT_CHECKABLE": TestOutcome.NOT_CHECKABLE,
 }
-_SHA = re.compile(r"^[0-9a-f]{40}$")
+_SHA = re.compile(r"^[0-9a-f]{7,40}$")
 _ARRAY = re.compile(r'"(?:tests|testsuite)"\s*:\s*\[')
 
 

@@ -26,6 +26,9 @@ _ATTRIBUTE = re.compile(r"""([\w:.-]+)\s*=\s*(?:"([^"]*)"|'([^']*)')""")
 _CDATA = re.compile(r"<!\[CDATA\[.*?(?:\]\]>|\Z)", re.DOTALL)
 _OUTPUT = re.compile(r"<(system-out|system-err)\b.*?(?:</\1\s*>|\Z)", re.DOTALL)
 _SHA = re.compile(r"^[0-9a-f]{40}$")
+# a shorter one is a commit only where the name says nothing else
+_SHORT_SHA = re.compile(r"^[0-9a-f]{7,40}$")
+_COMMIT = re.compile(r"^(?:(?:git|github|ci|head|build)[._-]?)?(?:commit|sha|revision)(?:[._-]?(?:id|sha|hash))?$")
 _BAD_STATUS = frozenset({"fail", "failed", "failure", "error"})
 _OFF_STATUS = frozenset({"notrun", "disabled", "skipped", "suppressed", "not run"})
 
@@ -135,16 +138,20 @@ class _Reader:
         if name == "testsuites":
             self.roots.append(attributes)
             self.note_time(attributes)
+            self.note_commit(attributes)
         elif name == "testsuite":
             at = self.note_time(attributes) or (self.suites[-1][1] if self.suites else self.first_at)
             if not self.suites:
                 self.tops.append(attributes)
             self.suites.append((attributes.get("name", ""), at))
+            self.note_commit(attributes)
             self.suite_at = at
         elif name == "property" and self.case is None:
             label, value = attributes.get("name", "").lower(), attributes.get("value", "").strip().lower()
             if _SHA.match(value) and re.search(r"sha|commit|revision|head", label):
                 self.commit = value
+            else:
+                self.note_commit({label: value})
         elif name == "testcase":
             suite, at = self.suites[-1] if self.suites else ("", self.first_at)
             own = moment(attributes.get("timestamp"))
@@ -172,6 +179,11 @@ class _Reader:
         if at is not None and (self.first_at is None or at < self.first_at):
             self.first_at = at
         return at
+
+    def note_commit(self, attributes: dict[str, str]) -> None:
+        for name, value in attributes.items():
+            if _COMMIT.match(name.lower()) and _SHORT_SHA.match(value.lower()):
+                self.commit = value.lower()
 
     def data(self, text: str) -> None:
         if self.collect is not None:
