@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.context import Breakage, GitError, Run
-from bot.core.bisect import Ask, Seen, next_step
+from bot.core.bisect import Ask, Seen, next_step, stated
 from bot.core.config import Suite
 from bot.core.dispatched import workflow_of
 from bot.core.render.text import code, line, plural, short
@@ -182,7 +182,7 @@ def search_text(data: dict[str, Any]) -> str:
     named = ", ".join(_name(hunt, sha) for sha in hunt.culprits)
     if len(hunt.culprits) > 1:
         named = f"one of {named}"
-    sure = f"{100 * hunt.confidence:.0f} %"
+    sure = stated(hunt.confidence)
     used = f"{plural(hunt.queued, 'run')} of at most {hunt.max_runs}"
     text = {
         Standing.RUNNING: f"It searches {span} with {code(hunt.suite)}: {used}. `/bisect stop` ends it.",
@@ -339,7 +339,7 @@ async def _inside(fork: Fork, hunt: Hunt) -> Hunt | None:
             "culprits": (),
             "confidence": 0.0,
             "queued": 0,
-            "outer": f"On trunk it came with {short(sha)} ({100 * hunt.confidence:.0f} % confidence), which takes in "
+            "outer": f"On trunk it came with {short(sha)} ({stated(hunt.confidence)} confidence), which takes in "
             f"{plural(apart.count, 'upstream commit')}: `/rollback` on its pull request takes all of them back.",
         }
     )

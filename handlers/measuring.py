@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from bot.context import Forbidden, GitError, NotFound, Run, RunState
 from bot.core.batches import key_of
-from bot.core.bisect import Ask
+from bot.core.bisect import Ask, stated
 from bot.core.config import Suite
 from bot.core.measured import Value, budget_of, machine, over, values
 from bot.core.render.answers import Said
@@ -117,7 +117,7 @@ def text_of(hunt: MetricHunt, key: str) -> str:
     what = " ".join(code(part) for part in hunt.place if part)
     span = f"{plural(len(hunt.shas) - 1, 'commit')} {f'inside {short(hunt.bundle)}' if hunt.bundle else 'on trunk'}"
     used = f"{plural(hunt.asked, 'run')} of at most {hunt.max_runs}"
-    sure = f"{100 * hunt.confidence:.0f} % confidence"
+    sure = f"{stated(hunt.confidence)} confidence"
     named = ", ".join(_name(hunt, sha) for sha in hunt.culprits)
     text = {
         Standing.RUNNING: f"{used} over {span}, each beside one of {short(hunt.shas[0])}. "
@@ -205,7 +205,7 @@ async def _end(fork: Fork, hunt: MetricHunt) -> MetricHunt:
     if apart is None:
         return hunt
     await asyncio.to_thread(publish, fork.git, apart)
-    came = f"On trunk it came with {short(hunt.culprits[0])} ({100 * hunt.confidence:.0f} % confidence)"
+    came = f"On trunk it came with {short(hunt.culprits[0])} ({stated(hunt.confidence)} confidence)"
     inside = {
         "bundle": hunt.culprits[0],
         "shas": (apart.line.base, *apart.line.commits),

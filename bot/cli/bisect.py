@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from bot.core.bisect import Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Search, Seen
+from bot.cli.terminal import emit, say
+from bot.core.bisect import Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Search, Seen, down, stated
 
 if TYPE_CHECKING:
     from bot.cli.probing import Rules
@@ -104,10 +105,13 @@ def command(
             local = LocalSearch(search, span.shas, prober, lambda one: _progress(one, local), minutes, step / 100)
             answer = asyncio.run(local.metric() if metric is not None else local.passfail())
     except (ValueError, ProbeError) as error:
-        typer.echo(str(error), err=True)
+        say(str(error), err=True)
         raise typer.Exit(2) from None
     told = told_of(answer, local, span, rules)
-    typer.echo(json.dumps(told) if as_json else "\n".join(_lines(told)))
+    if as_json:
+        emit(json.dumps(told))
+    else:
+        say("\n".join(_lines(told)))
     raise typer.Exit(told["status"])
 
 
@@ -183,7 +187,7 @@ def told_of(answer: Next, local: LocalSearch, span: Span, rules: Rules) -> dict[
         "answer": kind,
         "status": 0 if kind == "culprit" else 2 if unable else 1,
         "commits": [{"sha": c.sha, "subject": c.subject, "author": c.author_name} for c in found],
-        "confidence": round(sure, 4),
+        "confidence": down(sure, 4),
         "said": said,
         "flake_rates": {"fails_where_good": rates.false_fail, "passes_where_bad": rates.false_pass} if rates else None,
         "step": {"relative": round(step.claimed, 5), "noise": round(step.noise, 5)} if step else None,
@@ -218,7 +222,7 @@ def _said(answer: Inconclusive, local: LocalSearch) -> str:
 def _lines(told: dict[str, Any]) -> list[str]:
     over = f"{len(told['runs'])} runs over {told['range']} commits"
     named = [f"  {one['sha'][:12]} {one['subject']} ({one['author']})" for one in told["commits"]]
-    sure = f"{100 * told['confidence']:.1f} %"
+    sure = stated(told["confidence"])
     if told["answer"] == "culprit":
         head = "The culprit" if len(named) == 1 else "One of these, which no build can tell apart"
         lines = [f"{head}, with {sure} confidence after {over}:", *named]
@@ -243,7 +247,7 @@ def _progress(one: Tried, local: LocalSearch) -> None:
     why = f" ({one.trial.why})" if one.trial.why else ""
     place = f"{one.position}/{len(local.shas) - 1}"
     text = f"run {len(local.tried)}: {one.trial.sha[:12]} at {place}: {told}{why}, {one.trial.seconds:.1f} s"
-    typer.echo(text, err=True)
+    say(text, err=True)
 
 
 def _show(text: str) -> None:

@@ -190,7 +190,7 @@ def test_suspects_and_bounds(history: Callable[..., tuple[Path, list[str]]]) -> 
     text = CliRunner().invoke(
         build(["bisect"]), ["bisect", "--repository", str(repository), "--good", shas[0], "--bad", "main", *run]
     )
-    assert re.search(r"The culprit, with 99\.\d % confidence after \d+ runs over 30 commits:", text.stdout)
+    assert re.search(r"The culprit, with (> )?99\.\d % confidence after \d+ runs over 30 commits:", text.stdout)
 
 
 @pytest.mark.parametrize(

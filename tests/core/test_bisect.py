@@ -22,11 +22,13 @@ from bot.core.bisect import (
     Seen,
     Step,
     differing,
+    down,
     expand,
     next_metric_step,
     next_paired_step,
     next_step,
     seen_by_exit,
+    stated,
 )
 
 
@@ -104,6 +106,19 @@ def test_no_culprit_is_said() -> None:
     for seed in range(5):
         answer, _ = play(Search(n=30), 0, rates=Rates(0.1, 0), seed=seed)
         assert isinstance(answer, NoCulprit)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "text"),
+    [
+        (0.0, "0.0 %"), (0.5739, "57.3 %"), (0.9965, "99.6 %"), (0.997, "99.7 %"), (0.99899, "99.8 %"),
+        (0.999, "99.9 %"), (0.99901, "> 99.9 %"), (0.99999999, "> 99.9 %"), (1.0, "> 99.9 %"),
+    ],
+)  # fmt: skip
+def test_a_confidence_is_never_told_as_more_than_it_is(confidence: float, text: str) -> None:
+    assert stated(confidence) == text
+    assert down(confidence, 4) <= min(confidence, 0.9999)
+    assert stated(down(confidence, 4)) in {text, "99.9 %"}
 
 
 def test_a_good_end_that_fails_is_no_range() -> None:

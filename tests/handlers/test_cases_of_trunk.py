@@ -11,6 +11,7 @@ import sqlalchemy as sa
 
 from bot.clients.store import Job, Run
 from bot.clients.store.schema import breakages
+from bot.core.bisect import stated
 from bot.core.triage.searching import Hunt, Standing
 from bot.core.types import Outcome
 from bot.core.validation import Report, TestOutcome, TestResult
@@ -157,7 +158,7 @@ async def test_c41_a_culprit_that_fails_now_and_then_is_bracketed_with_its_paren
         assert counted[shas[-1]] >= 2, "the bad end says how often it fails"
         assert counted[shas[2]] >= 2 and counted[culprit] >= 1
         (issue,) = t.issues()
-        assert f"**Culprit:** `{culprit[:10]}`, with {100 * hunt.confidence:.0f} % confidence" in issue.body
+        assert f"**Culprit:** `{culprit[:10]}`, with {stated(hunt.confidence)} confidence" in issue.body
 
 
 async def test_c44_and_c48_each_test_has_its_own_last_green_and_an_unknown_base_is_said(tmp_path: Path) -> None:

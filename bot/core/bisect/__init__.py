@@ -11,6 +11,7 @@ from bot.core.bisect.line import Line, differing, expand
 from bot.core.bisect.metric import next_metric_step
 from bot.core.bisect.paired import Pair, next_paired_step, step_of
 from bot.core.bisect.passfail import next_step
+from bot.core.bisect.stated import down, stated
 from bot.core.bisect.values import (
     Ask,
     Culprit,
@@ -40,10 +41,12 @@ __all__ = [
     "Seen",
     "Step",
     "differing",
+    "down",
     "expand",
     "next_metric_step",
     "next_paired_step",
     "next_step",
     "seen_by_exit",
+    "stated",
     "step_of",
 ]
