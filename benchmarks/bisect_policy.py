@@ -1,9 +1,13 @@
-"""Graft's search as a policy of `score_bisect.py CASES -- python benchmarks/bisect_policy.py`: JSON lines."""
+"""Graft's search as a policy of `score_bisect.py CASES -- python benchmarks/bisect_policy.py [FILE]`: JSON lines.
+
+FILE gets a line for each case, with the confidence that was stated: the scorer's protocol has no place for it.
+"""
 
 from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 from bot.core.bisect import Ask, Culprit, Next, NoCulprit, Rates, Run, Search, Seen, Step, next_metric_step, next_step
@@ -14,20 +18,24 @@ def main() -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if message["type"] == "start":
-            _say(_answer(message))
+            answer, confidence = _answer(message)
+            if len(sys.argv) > 1:
+                with Path(sys.argv[1]).open("a") as file:
+                    file.write(json.dumps({"case": message["case"], **answer, "confidence": confidence}) + "\n")
+            _say(answer)
 
 
-def _answer(start: dict[str, Any]) -> dict[str, Any]:
+def _answer(start: dict[str, Any]) -> tuple[dict[str, Any], float]:
     search, step = _search(start), _step(start)
     runs: list[Run] = []
     while True:
         asked = _next(search, step, runs)
         if not isinstance(asked, Ask):
-            return _told(asked)
+            return _told(asked), asked.confidence
         _say({"type": "run", "commits": list(asked.positions), **({"host": asked.host} if asked.host else {})})
         reply = json.loads(sys.stdin.readline())
         if reply["type"] == "over":
-            return {"type": "answer", "inconclusive": True}
+            return {"type": "answer", "inconclusive": True}, 0.0
         runs.extend(_run(result) for result in reply["results"])
 
 
@@ -43,7 +51,7 @@ def _search(start: dict[str, Any]) -> Search:
         suspects=start.get("prior"),
         never=frozenset(start.get("docs_only") or ()),
         max_runs=start["max_runs"],
-        confidence=0.99 if start["mode"] == "metric" else 0.9965,
+        confidence=0.995 if start["mode"] == "metric" else 0.9965,
     )
 
 

@@ -1,7 +1,8 @@
 """Score the search as shared/perf does: `python benchmarks/bisect_score.py [FOLDER] [--seed 2] [--per 20]`.
 
 The folder (default ../shared/perf) holds `gen_bisect.py` and `score_bisect.py`; numpy and scipy are needed. Below the
-scorer's figures stand the mean runs as multiples of the information floor: log2(n) over what one run can tell.
+scorer's figures stand the mean runs as multiples of the information floor, log2(n) over what one run can tell, and how
+many of the answers that were stated with so much confidence were right.
 """
 
 from __future__ import annotations
@@ -14,8 +15,11 @@ import sys
 import tempfile
 from collections import defaultdict
 from functools import lru_cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
+
+_BANDS = (0.99, 0.995, 0.997, 0.998, 0.999)
 
 
 def main() -> int:
@@ -34,10 +38,13 @@ def main() -> int:
         subprocess.run([sys.executable, *make], check=True)
         only = ["--only", options.only] if options.only else []
         score = [str(options.folder / "score_bisect.py"), str(cases), "--max-runs", "300", *only]
-        command = [sys.executable, *score, "--json", str(figures), "--", sys.executable, str(policy)]
+        told = Path(folder, "told.jsonl")
+        command = [sys.executable, *score, "--json", str(figures), "--", sys.executable, str(policy), str(told)]
         if (status := subprocess.run(command, check=False).returncode) != 0:
             return status
-        _tell(json.loads(cases.read_text()), json.loads(figures.read_text()))
+        made = json.loads(cases.read_text())
+        _tell(made, json.loads(figures.read_text()))
+        calibrated(made, [json.loads(line) for line in told.read_text().splitlines()])
     return 0
 
 
@@ -75,6 +82,30 @@ def _tell(cases: list[dict[str, Any]], figures: dict[str, dict[str, float]]) -> 
             print(f"{name:32s} {runs / sum(sum(floors[cls]) for cls in chosen):.2f}")
     for cls, mine in floors.items():
         print(f"{cls:32s} {figures[cls]['runs'] * len(mine) / sum(mine):.2f}")
+
+
+def calibrated(cases: list[dict[str, Any]], told: list[dict[str, Any]]) -> None:
+    """Print, by the confidence that was stated, how many answers were right; the inconclusive ones state none."""
+    truth = {case["id"]: case for case in cases}
+    answers = [(one["confidence"], right(truth[one["case"]], one["commits"])) for one in told if "commits" in one]
+    print("\nstated confidence          answers    stated     right")
+    for low, high in pairwise((0.0, *_BANDS, 1.0)):
+        band = [(sure, good) for sure, good in answers if low < sure <= high]
+        if band:
+            stated, found = (sum(column) / len(band) for column in zip(*band, strict=True))
+            print(f"{low:.3f} to {high:.3f} {len(band):16d} {100 * stated:8.2f} % {100 * found:7.2f} %")
+
+
+def right(case: dict[str, Any], named: list[int]) -> bool:
+    """Whether an answer holds the culprit, and with it only what no build can tell apart; [] where there is none."""
+    if not case["culprit"] or not named:
+        return not case["culprit"] and not named
+    high, low = case["culprit"], case["culprit"] - 1
+    while high in case["skip"]:
+        high += 1
+    while low in case["skip"]:
+        low -= 1
+    return case["culprit"] in named and set(named) <= set(range(low + 1, high + 1))
 
 
 if __name__ == "__main__":

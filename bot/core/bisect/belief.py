@@ -14,7 +14,9 @@ _RATES = (0.001, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35)
 _WEIGHTS = (0.20, 0.06, 0.07, 0.10, 0.10, 0.11, 0.12, 0.14, 0.10)
 _ANY, _ALIKE, _ONE_SIDED = 0.25, 0.5, 0.25
 _SURE = 0.002  # no rate is ever exactly 0: one contradiction must not be the end of a hypothesis
-_NOISY, _TRUST_NOISY, _TRUST = 0.05, 0.8, 0.15
+# how far a hint is believed: one that tells of noise both ways, one way, and one that claims that runs hardly lie
+_NOISY, _TRUST_BOTH, _TRUST_ONE, _TRUST = 0.05, 0.8, 0.4, 0.15
+_OTHER_WAY = 0.1  # of the greater rate that was told, the other is never believed to be less: one run must not decide
 NONE_SHARE, OLDER_SHARE = 0.15, 0.01
 SUSPECTED = 0.75  # how much of the belief follows the suspects; the rest is spread evenly, since they may mislead
 
@@ -26,7 +28,6 @@ def _evidence(lies: int, truths: int) -> float:
 
 
 def _known(rate: float, lies: int, truths: int) -> float:
-    rate = min(max(rate, _SURE), 0.5)
     return float(rate**lies * (1 - rate) ** truths)
 
 
@@ -44,11 +45,11 @@ class Belief:
         self.fails, self.passes = fails, passes
         before_f, before_p = [0, *accumulate(fails)], [0, *accumulate(passes)]
         all_f, all_p = before_f[-1], before_p[-1]
-        prior, trust = prior_shares(search), _trust(search)
+        prior, trust, hint = prior_shares(search), _trust(search), _believable(search.hint)
         shares, hinted, self.false_fail, self.true_fail = [], [], [], []
         for c in range(self.n + 2):
             ff, tp = before_f[min(c, self.n + 1)], before_p[min(c, self.n + 1)]
-            told, by_hint, lie, catch = _given(search.hint, trust, ff, tp, all_f - ff, all_p - tp)
+            told, by_hint, lie, catch = _given(hint, trust, ff, tp, all_f - ff, all_p - tp)
             shares.append(prior[c] * told)
             hinted.append(prior[c] * by_hint)
             self.false_fail.append(lie)
@@ -90,7 +91,7 @@ def _given(
     A test is noise in both directions alike, or fails at random where it should pass and never the other way round, or
     either rate is anything.
     """
-    good, bad, sure = _evidence(good_f, good_p), _evidence(bad_p, bad_f), _known(0.0, bad_p, bad_f)
+    good, bad, sure = _evidence(good_f, good_p), _evidence(bad_p, bad_f), _known(_SURE, bad_p, bad_f)
     more_good, alike = _evidence(good_f + 1, good_p), _evidence(good_f + bad_p, good_p + bad_f)
     more_alike = _ALIKE * _evidence(good_f + bad_p + 1, good_p + bad_f)
     told = _ANY * good * bad + _ALIKE * alike + _ONE_SIDED * good * sure
@@ -102,16 +103,24 @@ def _given(
         hinted = trust * good * bad
         told, lie, miss = (1 - trust) * told, (1 - trust) * lie, (1 - trust) * miss
         told += hinted
-        lie += hinted * min(max(hint.false_fail, _SURE), 0.5)
-        miss += hinted * min(max(hint.false_pass, _SURE), 0.5)
+        lie += hinted * hint.false_fail
+        miss += hinted * hint.false_pass
     return told, hinted, lie / told, 1 - miss / told
 
 
 def _trust(search: Search) -> float:
     if search.trust is not None or search.hint is None:
         return search.trust or 0.0
-    noisy = min(search.hint.false_fail, search.hint.false_pass) >= _NOISY
-    return _TRUST_NOISY if noisy else _TRUST
+    noisy = sum(rate >= _NOISY for rate in (search.hint.false_fail, search.hint.false_pass))
+    return (_TRUST, _TRUST_ONE, _TRUST_BOTH)[noisy]
+
+
+def _believable(hint: Rates | None) -> Rates | None:
+    """The rates that were told, none of them 0: what was never seen may still be."""
+    if hint is None:
+        return None
+    least = max(_SURE, _OTHER_WAY * max(hint.false_fail, hint.false_pass))
+    return Rates(*(min(max(rate, least), 0.5) for rate in (hint.false_fail, hint.false_pass)))
 
 
 def prior_shares(search: Search) -> list[float]:

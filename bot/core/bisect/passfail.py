@@ -10,8 +10,8 @@ from bot.core.bisect.groups import Group, chance_to_build, groups
 from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Run, Search, Seen
 
 # of the doubt that is left to an answer, by the sum of both rates as believed: runs that seem never to lie may have
-# been lucky so far, and where they lie much the rates are known worst
-_DOUBT = ((0.0, 0.5), (0.12, 0.5), (0.16, 2.0), (0.26, 1.6), (0.4, 0.7), (0.5, 0.3))
+# been lucky so far; where they are seen to lie much, what is not yet known of the rates says more than the runs do
+_DOUBT = ((0.0, 0.8), (0.1, 0.55), (0.17, 1.7), (0.3, 1.7), (0.42, 0.7), (0.54, 0.5), (0.62, 1.0))
 _KNOWN = 1.8  # of the doubt, where the rates were told and the runs bear them out
 
 

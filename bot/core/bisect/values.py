@@ -40,7 +40,8 @@ class Search:
     """A range to search: the culprit is one of 1..n, or none of them.
 
     `trust` is how far the hint is believed to begin with (0..1), runs overrule a wrong one; None: much where it tells
-    of noise, half where it claims that runs hardly lie, since believing that wrongly accuses the innocent. `suspects`
+    of noise both ways, half where of one way, little where it claims that runs hardly lie, since believing that wrongly
+    accuses the innocent. `suspects`
     are weights for 1..n, `never` positions that can't be culprits (documentation only), `absent_is_good` that a test
     that is not there yet counts as passing: then the commit that adds a test that fails from birth is found.
     `confidence` is the share of belief that an answer needs.
