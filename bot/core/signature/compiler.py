@@ -13,6 +13,7 @@ from bot.core.signature.patterns import AnyOf
 _ERROR = re.compile(
     r"(?:: ?|^)(?:fatal +|internal compiler )?error(?P<code> [A-Z]*\d+|\[[\w:-]+\])?\s?: (?P<message>.+)$", re.I
 )
+_OF_ITS_OWN = re.compile(r"[A-Za-z]+\d")
 _NVCC_ERROR = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
 _PLACE = re.compile(
     r"(?:^|[\s\"(>])(?P<file>[^\s:()\"]+(?: [^\s:()\"]+)?)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|\":\d+:\d+\))$"
@@ -45,6 +46,8 @@ _ASSERTS = (
     ),
     ("internal assert failed", re.compile(r"(?P<cond>.{3,300}?)\s?INTERNAL ASSERT FAILED at \"?(?P<where>[^\":]+)")),
     ("check failed", re.compile(r"(?P<where>[\w./+-]*)\S* ?Check failed: (?P<cond>.+?)(?:\s\(.{0,120}\))?\s*$")),
+    ("assert(", re.compile(r"(?P<where>[\w./+-]*)\S*\s?\b\w+_ASSERT\((?P<cond>.+)\)(?: failed)?$")),
+    ("check(", re.compile(r"(?P<where>[\w./+-]*)\S*\s?\b\w+_CHECK\((?P<cond>.+)\) failed$")),
     ("unreachable executed", re.compile(r"UNREACHABLE executed at (?P<where>[^:!]+)(?P<cond>)")),
 )
 # a library's own checks are met from everywhere: the file they stand in says nothing
@@ -132,7 +135,7 @@ def _placed(line: str, lowered: str) -> Found | None:
         place = _PLACE.search(head[-300:])
         file = base(place["file"]) if place else ""
         # a number of its own is a compiler's: error[E0308], error TS2322
-        coded = found["code"] is not None and any(letter.isdigit() for letter in found["code"])
+        coded = found["code"] is not None and _OF_ITS_OWN.search(found["code"]) is not None
         located = place is not None or coded or head.startswith(("loc(", "<unknown>", "<stdin>", "within split"))
         if not located and not _TOOL.match(head):
             return None

@@ -68,6 +68,7 @@ _REFUSED = AnyOf(
     r"not (?:compiled|built|linked) with (?:\w+ (?:enabled|support)|support)",
     r"\b\w+ was not found\. |was requested, but \w+",
     r"binary incompatibility",
+    r"numpy\S* failed to import",
     r"Python integer -?\d+ out of bounds",
 )
 _NUMERIC = AnyOf(

@@ -243,7 +243,8 @@ WORKFLOW = rules(
         r"(?:error|problem) parsing .{0,60}(?:ya?ml|workflow)",
         r"You have an error in your ya?ml",
         r"Required property is missing",
-        r"(?:mapping|sequence|block|scalar)\w* .{0,40}(?:not allowed|expected|found)",
+        r"\b(?:mapping values|(?:block|flow) (?:sequence|mapping|scalar|end|entry)s?"
+        r"|plain scalar)\b.{0,40}(?:not allowed|expected|found)",
         r"yaml: (?:line|unmarshal)",
         r"expected <block end>",
         r"ScannerError",
@@ -306,6 +307,7 @@ WORKFLOW = rules(
     (
         "not found",
         r"\bHTTP(?:/\d\S*)? (?:400|405|406|409|41[0-7]|422)\b",
+        r"\[404\] |does not exist on the server",
         r"\b404[ :,-]{1,3}(?:Client Error|Not Found)",
         r"(?:HTTP(?:Error)?|status(?: code)?|error|code)\W{1,4}(?:code )?404\b",
     ),

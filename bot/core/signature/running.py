@@ -42,6 +42,8 @@ TESTS = rules(
         r"(?:error|usage): (?:unrecognized|argument|the following arguments|unknown option|no such option)",
         r"invalid choice",
         r"No such option",
+        r"no option named",
+        r"^lit: error: ",
         r"unknown (?:hook|mark|option|argument)",
         r"not found in `?markers",
         r"required plugins?",
