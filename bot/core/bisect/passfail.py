@@ -12,7 +12,7 @@ from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, No
 # of the doubt that is left to an answer, by the sum of both rates as believed: runs that seem never to lie may have
 # been lucky so far; where they are seen to lie much, what is not yet known of the rates says more than the runs do
 _DOUBT = ((0.0, 0.8), (0.1, 0.55), (0.17, 1.7), (0.3, 1.7), (0.42, 0.7), (0.54, 0.5), (0.62, 1.0))
-_KNOWN = 1.8  # of the doubt, where the rates were told and the runs bear them out
+_KNOWN = ((0.2, 2.6), (0.4, 1.8))  # the same where the rates were told and the runs bear them out
 
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
@@ -46,12 +46,18 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
 def _enough(confidence: float, rates: Rates, known: float) -> float:
     """The belief that an answer needs; `known` is how far the rates are those of a hint that the runs bear out."""
     noise = rates.false_fail + rates.false_pass
-    factor = _DOUBT[-1][1]
-    for (low, at_low), (high, at_high) in pairwise(_DOUBT):
-        if noise <= high:
-            factor = at_low + (at_high - at_low) * (noise - low) / (high - low)
-            break
-    return 1 - (1 - confidence) * (factor + (max(factor, _KNOWN) - factor) * known)
+    factor = _at(noise, _DOUBT)
+    return 1 - (1 - confidence) * (factor + max(_at(noise, _KNOWN) - factor, 0.0) * known)
+
+
+def _at(x: float, points: Sequence[tuple[float, float]]) -> float:
+    """What a broken line gives at `x`; beyond its ends, that of the end."""
+    if x <= points[0][0]:
+        return points[0][1]
+    for (low, at_low), (high, at_high) in pairwise(points):
+        if x <= high:
+            return at_low + (at_high - at_low) * (x - low) / (high - low)
+    return points[-1][1]
 
 
 def _dead(run: Run, search: Search) -> bool:
