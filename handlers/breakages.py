@@ -19,13 +19,13 @@ from bot.core.render.breakage import (
     breakage_body,
     breakage_marker,
     breakage_title,
+    change_text,
 )
-from bot.core.render.text import code, line, short
+from bot.core.render.text import code
 from bot.core.triage import (
     Change,
     Finding,
     Hand,
-    Kind,
     Known,
     Remembered,
     State,
@@ -373,18 +373,7 @@ async def _renew(desk: Desk, row: Breakage, facts: BreakageFacts, step: Step, fi
 async def _say(desk: Desk, number: int, step: Step, finding: Finding) -> None:
     """A comment where people must hear of it; each once for the commit that shows it."""
     at = finding.ended if step.change is Change.FIXED else finding.last_red
-    text = {
-        Change.FIXED: _over(finding),
-        Change.REOPENED: f"Looked after again: {line(step.why)}."
-        if step.by_hand
-        else f"It is back: it failed again at {short(finding.last_red)}.",
-        Change.BECAME_FLAKY: f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady.",
-        Change.BECAME_STEADY: f"It is no flake any more: {line(step.why)}.",
-        Change.UNPROVED: f"It stays open: {_unproved(finding)} That it was closed, by a merge or by hand, proves "
-        "nothing; it closes by itself once each of its tests ran and passed. Who wants it left alone closes it as not "
-        "planned.",
-    }.get(step.change)
-    if text:
+    if text := change_text(step, finding):
         await _comment(desk, number, f"<!-- graft:{step.change.value} {at} -->", text)
 
 
@@ -394,31 +383,6 @@ async def _comment(desk: Desk, number: int, hidden: str, text: str) -> None:
         await desk.fork.github.upsert_comment(number, hidden, text)
     except Forbidden as error:
         desk.fork.ctx.log.warning("a breakage's issue takes no comment", issue=number, error=str(error))
-
-
-def _over(finding: Finding) -> str:
-    """By what it is over."""
-    at = f"at {short(finding.ended)}"
-    if not finding.gone:
-        return f"Each of its tests ran and passed {at}."
-    named = ", ".join(code(test.id) for test in finding.gone[:10])
-    more = f" and {len(finding.gone) - 10} more" if len(finding.gone) > 10 else ""
-    what = f"Renamed, deleted or of a suite that is not run any more: {named}{more}."
-    if len(finding.gone) == len(finding.tests):
-        return f"Its tests are no more {at}, so that nothing can tell whether they would pass. {what}"
-    return f"Each of its tests ran and passed, or is no more, {at}. {what}"
-
-
-def _unproved(finding: Finding) -> str:
-    """What is missing of the proof."""
-    if not finding.red:
-        return "nothing is known of its tests any more."
-    if finding.kind is Kind.FLAKY:
-        return "it comes and goes, and has not passed often enough since."
-    which = f"{code(finding.red[0].id)}{f' and {len(finding.red) - 1} more' if len(finding.red) > 1 else ''}"
-    if finding.last_red is None:
-        return f"{which} did not run and pass since."
-    return f"{which} did not run and pass since it failed at {short(finding.last_red)}."
 
 
 async def _remind(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:

@@ -23,7 +23,7 @@ from bot.core.render.text import (
     short,
     table,
 )
-from bot.core.triage import Suspect, capacity_of, suite_of
+from bot.core.triage import Change, Finding, Kind, Step, Suspect, capacity_of, suite_of
 
 LABEL = "trunk-breakage"
 STATE_LABELS = {
@@ -117,6 +117,45 @@ def breakage_body(facts: BreakageFacts, old: str = "") -> str:
     kept = _SECTION.sub(lambda match: sections.get(match[1], match[0]), kept)
     missing = [text for name, text in sections.items() if name not in there]
     return "\n\n".join([kept.rstrip("\n"), *missing]) if missing else kept
+
+
+def change_text(step: Step, finding: Finding) -> str:
+    """What a comment tells of a change; empty where the issue itself says enough."""
+    back = f"It is back: it failed again at {short(finding.last_red)}."
+    return {
+        Change.FIXED: _over(finding),
+        Change.REOPENED: f"Looked after again: {line(step.why)}." if step.by_hand else back,
+        Change.BECAME_FLAKY: f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady.",
+        Change.BECAME_STEADY: f"It is no flake any more: {line(step.why)}.",
+        Change.UNPROVED: f"It stays open: {_unproved(finding)} That it was closed, by a merge or by hand, proves "
+        "nothing; it closes by itself once each of its tests ran and passed. Who wants it left alone closes it as not "
+        "planned.",
+    }.get(step.change, "")
+
+
+def _over(finding: Finding) -> str:
+    """By what it is over."""
+    at = f"at {short(finding.ended)}"
+    if not finding.gone:
+        return f"Each of its tests ran and passed {at}."
+    named = ", ".join(code(test.id) for test in finding.gone[:10])
+    more = f" and {len(finding.gone) - 10} more" if len(finding.gone) > 10 else ""
+    what = f"Renamed, deleted or of a suite that is not run any more: {named}{more}."
+    if len(finding.gone) == len(finding.tests):
+        return f"Its tests are no more {at}, so that nothing can tell whether they would pass. {what}"
+    return f"Each of its tests ran and passed, or is no more, {at}. {what}"
+
+
+def _unproved(finding: Finding) -> str:
+    """What is missing of the proof."""
+    if not finding.red:
+        return "nothing is known of its tests any more."
+    if finding.kind is Kind.FLAKY:
+        return "it comes and goes, and has not passed often enough since."
+    which = f"{code(finding.red[0].id)}{f' and {len(finding.red) - 1} more' if len(finding.red) > 1 else ''}"
+    if finding.last_red is None:
+        return f"{which} did not run and pass since."
+    return f"{which} did not run and pass since it failed at {short(finding.last_red)}."
 
 
 def _wrapped(name: str, text: str) -> str:
