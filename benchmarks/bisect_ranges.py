@@ -29,7 +29,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.bisect_score import floor
+from benchmarks.bisect_score import floor, right
 from bot.cli.probing import Prober, Rules
 from bot.cli.searching import LocalSearch
 from bot.core.bisect import Culprit, NoCulprit, Search
@@ -65,14 +65,7 @@ class Trial:
 
     def right(self, named: tuple[int, ...] | None) -> bool:
         """Whether an answer (places; () none; None inconclusive) is as right as builds allow."""
-        if named is None or not self.culprit or not named:
-            return named == () and not self.culprit
-        high, low = self.culprit, self.culprit - 1
-        while high in self.dead:
-            high += 1
-        while low in self.dead:
-            low -= 1
-        return self.culprit in named and set(named) <= set(range(low + 1, high + 1))
+        return named is not None and right(self.culprit, self.dead, named)
 
 
 @dataclass

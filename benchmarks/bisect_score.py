@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections import defaultdict
+from collections.abc import Collection
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -87,7 +88,11 @@ def _tell(cases: list[dict[str, Any]], figures: dict[str, dict[str, float]]) -> 
 def calibrated(cases: list[dict[str, Any]], told: list[dict[str, Any]]) -> None:
     """Print, by the confidence that was stated, how many answers were right; the inconclusive ones state none."""
     truth = {case["id"]: case for case in cases}
-    answers = [(one["confidence"], right(truth[one["case"]], one["commits"])) for one in told if "commits" in one]
+    answers = []
+    for one in told:
+        if "commits" in one:
+            case = truth[one["case"]]
+            answers.append((one["confidence"], right(case["culprit"], case["skip"], one["commits"])))
     print("\nstated confidence          answers    stated     right")
     for low, high in pairwise((0.0, *_BANDS, 1.0)):
         band = [(sure, good) for sure, good in answers if low < sure <= high]
@@ -96,16 +101,16 @@ def calibrated(cases: list[dict[str, Any]], told: list[dict[str, Any]]) -> None:
             print(f"{low:.3f} to {high:.3f} {len(band):16d} {100 * stated:8.2f} % {100 * found:7.2f} %")
 
 
-def right(case: dict[str, Any], named: list[int]) -> bool:
-    """Whether an answer holds the culprit, and with it only what no build can tell apart; [] where there is none."""
-    if not case["culprit"] or not named:
-        return not case["culprit"] and not named
-    high, low = case["culprit"], case["culprit"] - 1
-    while high in case["skip"]:
+def right(culprit: int, dead: Collection[int], named: Collection[int]) -> bool:
+    """Whether an answer holds the culprit, and with it only what no build can tell apart; none where that is 0."""
+    if not culprit or not named:
+        return not culprit and not named
+    high, low = culprit, culprit - 1
+    while high in dead:
         high += 1
-    while low in case["skip"]:
+    while low in dead:
         low -= 1
-    return case["culprit"] in named and set(named) <= set(range(low + 1, high + 1))
+    return culprit in named and set(named) <= set(range(low + 1, high + 1))
 
 
 if __name__ == "__main__":

@@ -102,6 +102,28 @@ def test_a_wrong_hint_is_overruled() -> None:
     assert right >= 11
 
 
+@pytest.mark.parametrize("rates", [Rates(0.3, 0), Rates(0, 0.3)])
+def test_a_hint_of_noise_one_way_shortens_the_search(rates: Rates) -> None:
+    led = blind = right = 0
+    for seed in range(20):
+        culprit = random.Random(seed).randint(1, 64)
+        answer, runs = play(Search(n=64, hint=rates), culprit, rates=rates, seed=seed)
+        right += isinstance(answer, Culprit) and answer.positions == (culprit,)
+        led += len(runs)
+        blind += len(play(Search(n=64), culprit, rates=rates, seed=seed)[1])
+    assert right >= 19
+    assert led < 0.88 * blind
+
+
+def test_what_a_hint_calls_impossible_may_still_be() -> None:
+    right = 0
+    for seed in range(20):
+        culprit = random.Random(seed).randint(1, 64)
+        answer, _ = play(Search(n=64, hint=Rates(0.3, 0)), culprit, rates=Rates(0.3, 0.1), seed=seed)
+        right += isinstance(answer, Culprit) and answer.positions == (culprit,)
+    assert right >= 19
+
+
 def test_no_culprit_is_said() -> None:
     for seed in range(5):
         answer, _ = play(Search(n=30), 0, rates=Rates(0.1, 0), seed=seed)

@@ -9,8 +9,8 @@ from bot.core.bisect.belief import Belief
 from bot.core.bisect.groups import Group, chance_to_build, groups
 from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Run, Search, Seen
 
-# of the doubt that is left to an answer, by the sum of both rates as believed: runs that seem never to lie may have
-# been lucky so far; where they are seen to lie much, what is not yet known of the rates says more than the runs do
+# of the doubt that is left to an answer, by the sum of both rates as believed, so that each kind of noise errs alike:
+# runs that seem never to lie may have been lucky so far, and much noise is easily taken for somewhat less
 _DOUBT = ((0.0, 0.8), (0.1, 0.55), (0.17, 1.7), (0.3, 1.7), (0.42, 0.7), (0.54, 0.5), (0.62, 1.0))
 _KNOWN = ((0.2, 2.6), (0.4, 1.8))  # the same where the rates were told and the runs bear them out
 
