@@ -1,9 +1,12 @@
 """Texts that were written apart from the code, of tools and in words that its tables do not list: what holds there.
 
-Each set was written before the change to the code that it led to. What each gave at first contact, and gives since, by
-class accuracy and infra recall: first 0.78, 0.71, now 0.96, 0.96; second (measured at the code that the first led to)
-0.65, 0.54, now 0.89, 0.89; third 0.68, 0.50, now 0.88, 0.83; fourth 0.70, 0.67, now 0.75, 0.67. A fifth would begin
-about where the fourth did. The floors stand a little below the figures of now.
+Each of the first four sets was written before the change to the code that it led to. What each gave at first contact
+by class accuracy and infra recall: first 0.78, 0.71; second (measured at the code that the first led to) 0.65, 0.54;
+third 0.68, 0.50; fourth 0.70, 0.67. The fifth set says in words of its own what rules were made from real failures
+that are kept outside: thirteen rounds of those, each of tools not looked at before, gave 0.47 to 0.64 in the first
+five and 0.74 to 0.88 since at first contact, infra recall 0.33 to 0.67 and then 0.71 to 0.89. That is what to expect
+of a text of a tool that was never met: the figures of the sets are those of texts that have been. No text here is one
+that the model of words was learned from (signature-words.json). The floors stand a little below the figures of now.
 """
 
 from __future__ import annotations
@@ -17,9 +20,14 @@ from typing import Any
 import pytest
 
 from bot.core.signature import Signature, signature
+from bot.core.signature.frameworks import framework
+from bot.core.signature.speakers import speaker
 from bot.core.signature.trouble import trouble
+from bot.core.signature.wording import guess
 
-CASES: list[dict[str, Any]] = json.loads((Path(__file__).parents[1] / "data/signature-apart.json").read_text())["cases"]
+DATA = Path(__file__).parents[1] / "data"
+CASES: list[dict[str, Any]] = json.loads((DATA / "signature-apart.json").read_text())["cases"]
+LEARNED: list[dict[str, str]] = json.loads((DATA / "signature-words.json").read_text())
 
 
 def signed(name: str) -> list[tuple[dict[str, Any], Signature]]:
@@ -34,10 +42,11 @@ def pairs(counts: Counter[Any]) -> int:
 @pytest.mark.parametrize(
     ("name", "right", "infra", "precision", "recall"),
     [
-        ("first", 0.94, 0.94, 0.85, 0.90),
-        ("second", 0.87, 0.87, 0.74, 0.76),
-        ("third", 0.86, 0.81, 0.82, 0.85),
-        ("fourth", 0.72, 0.64, 0.98, 0.80),
+        ("first", 0.97, 0.97, 0.87, 0.91),
+        ("second", 0.96, 0.96, 0.76, 0.83),
+        ("third", 0.88, 0.81, 0.82, 0.86),
+        ("fourth", 0.95, 0.95, 0.98, 0.80),
+        ("fifth", 0.98, 0.98, 0.90, 0.98),
     ],
 )
 def test_texts_that_no_table_lists(name: str, right: float, infra: float, precision: float, recall: float) -> None:
@@ -97,3 +106,84 @@ def test_a_text_that_tells_nothing_stands_for_itself_and_not_for_all_such() -> N
     one, other = "the frobnicator said so at 10:03", "the widget turned blue"
     assert signature(one).key == signature("the frobnicator said so at 11:44").key != signature(other).key
     assert signature("", None).key == signature("  \n", None).key
+
+
+@pytest.mark.parametrize(
+    ("line", "cls", "kind"),
+    [
+        ("kubelet: eviction manager is low on memory", "infra", "machinery"),
+        ("NVRM: the GPU stopped answering, Xid 79", "infra", "machinery"),
+        ("[  912.104417] XFS (sdc1): metadata I/O error", "infra", "machinery"),
+        ("srun: error: Unable to reach the node", "infra", "machinery"),
+        ("srun: unrecognized option '--gpus-each=2'", "harness", "machinery"),  # how it was called
+        ("docker: invalid reference format", "harness", "machinery"),
+        ("srun: error: n4: task 0: Exited with exit code 2", "unknown", "exit"),  # how what it ran has ended
+        ("kernel: python[41]: segfault at 0 ip 7f sp 7f error 4", "code", "segfault"),
+        ("jq: error: null has no keys", "harness", "shell"),
+        ("n4:812:900 [3] NCCL WARN Call to connect failed: timed out", "infra", "machinery"),
+        ("n4:812:900 [3] NCCL WARN AllGather : wanted a root below 4", "unknown", "machinery"),
+    ],
+)
+def test_who_speaks(line: str, cls: str, kind: str) -> None:
+    found = speaker(line)
+    assert found is not None and (found.cls, found.kind) == (cls, kind)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "kubelet: node is ready",  # all is well
+        "the kernel: error in tile 4",  # not at the start
+        "kernel_packs_tiles: wrong shape",
+        "nvidia is not supported by this op",
+        "dockerize: cannot lower",
+        "RuntimeError: srun: error",
+    ],
+)
+def test_nobody_speaks(line: str) -> None:
+    assert speaker(line) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "--- FAIL: TestSplitKeepsOrder (0.02s)",
+        "not ok 3 - keeps strides",
+        "test tiles::odd ... FAILED",
+        "[  FAILED  ] Pack.RoundsUp (3 ms)",
+        "  ● layout › keeps strides",
+        "==3141== Invalid read of size 8",
+        "========= Invalid __global__ write of size 4 bytes",
+        "wanted 8 tiles but got 4",
+        "Falsifying example: test_pack(parts=0)",
+    ],
+)
+def test_what_other_frameworks_say(line: str) -> None:
+    found = framework(line, line.lower())
+    assert found is not None and found.cls == "code"
+
+
+def test_words_of_machines_tell_machines() -> None:
+    said = "the host went offline while the agent waited, the fleet replaced the machine"
+    assert guess([said]) == "infra"
+
+
+@pytest.mark.parametrize(
+    "more", ["tensor", "the op", "lowering", "expected 4", "a kernel", "%arg", "std::vector", "import of a", "SIGSEGV"]
+)
+def test_a_word_of_programs_forbids_to_say_infra(more: str) -> None:
+    said = "the host went offline while the agent waited, the fleet replaced the machine"
+    assert guess([f"{said}: {more}"]) != "infra"
+
+
+@pytest.mark.parametrize("said", ["", "zephyr wobbled", "the frobnicator said so", "offline", "x" * 9999])
+def test_words_that_were_never_met_tell_nothing(said: str) -> None:
+    assert guess([said]) == "unknown"
+
+
+def test_no_text_of_code_that_was_learned_from_is_called_infra() -> None:
+    assert [each["text"] for each in LEARNED if each["class"] == "code" and guess([each["text"]]) == "infra"] == []
+
+
+def test_what_was_learned_from_is_not_what_is_measured() -> None:
+    assert {each["text"] for each in LEARNED}.isdisjoint(case["text"] for case in CASES)

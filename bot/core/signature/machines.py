@@ -118,6 +118,8 @@ MACHINE = rules(
         r"(?P<session>session) for this (?:runner|agent)",
         r"(?P<fit>No) (?:compatible|suitable|idle|free) (?:runner|agent|machine)s?",
         r"(?P<none>No) (?:hosted )?(?:runner|agent|machine)s? (?:matching|available|found|online|could be)",
+        r"\b(?P<none>no|any) (?:\w{1,20} )?(?:runner|agent|machine|executor)s? (?:(?:of|with|for|in) .{1,60} )?"
+        r"(?:(?:is|are) )?(?:online|connected|registered)\b",
         r"(?P<wait>waiting) for a (?:hosted )?runner",
     ),
     (
@@ -332,6 +334,7 @@ NETWORK = rules(
         r"timed? ?out (?:while )?(?:connecting|reading|downloading|fetching|waiting for (?:server|response"
         r"|connection))",
         r"Operation timed out after",
+        r"https?://[^\s'\"]{4,200}.{0,20}\btimed out",
         r"Operation too slow",
         r"read operation timed out",
         r"HttpClient\.Timeout|HTTP request to .{1,200} has timed out|\bdownload has timed out",
@@ -380,7 +383,7 @@ NETWORK = rules(
     (
         "checksum",
         r"(?:checksum|digest|hash|sha256)(?: sum)? (?:mismatch|did not match|does not match|verification failed"
-        r"|check failed)",
+        r"|check failed|failed for)",
         r"DO NOT MATCH THE HASHES",
         r"(?:corrupt(?:ed)?|truncated) (?:download|archive|zip|tar|gzip|layer|file)",
         r"unexpected end of (?:data|archive|stream)",

@@ -10,6 +10,7 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"[‘’`´]"), "'"),
     (re.compile(r"[“”]"), '"'),
     (re.compile(r"\b[a-z][a-z0-9+.-]{1,9}://[^\s'\"<>)\]]+"), "<url>"),
+    (re.compile(r"\b(?:[0-9a-f]{4}:)[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?\b"), "#"),
     (re.compile(r"\b0[xX][0-9a-fA-F]+\b"), "#"),
     (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<id>"),
     (re.compile(r"\bsha256:[0-9a-f]{12,64}\b"), "<id>"),

@@ -77,7 +77,8 @@ TESTS = rules(
         r"lit\.(?:site\.)?cfg",
         r"unsupported test format",
         r"Could not find executable",
-        r"Required test coverage",
+        r"Required test coverage|Coverage failure: ",
+        r"functions are not natively supported",
         r"No data to report",
         r"should extend from .{0,60}TestCase",
         r"Torch not compiled with CUDA",
@@ -103,6 +104,7 @@ WORKERS = rules(
         "worker crashed",
         r"worker '?gw\d+'? crashed",
         r"worker .{0,30}crashed while running",
+        r"maximum crashed workers reached",
     ),
     (
         "port in use",

@@ -59,7 +59,7 @@ _SHELL = re.compile(
 _SPEAKER = re.compile(
     r"^(?:kernel: )?(?:\[ *\d+\.\d+\] )?(?:fatal: |ERROR:|Error: |error: |Warning )?(?:"
     + "|".join(f"(?P<{name}>{words})" for name, words in _KINDS)
-    + r")(?: error| warning)?(?:\[\d+\]|\(\w{1,20}\)|-\d+| (?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d"
+    + r")(?: error| warning)?(?:\[\d+\]| ?\(\w{1,20}\)|-\d+| (?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d"
     r"| \(device [\w-]+\))?(?:: "
     r"| (?=[\[*]))(?P<said>.+)$"
 )
@@ -100,7 +100,7 @@ _TROUBLED = re.compile(
     r"|unrecoverable|dead|down\b|panic|abort|refused|denied|exceed|overflow|expired|unexpected|\bbad\b|missing"
     r"|\bno \b|less than"
     r"|unauthorized|warn|kill|unreachable|throttl|lockup|\bXid\b|insufficient|low on|full\b|invalid|disconnect|reject"
-    r"|inactive",
+    r"|inactive|\bclosed\b",
     re.I,
 )
 _LONGEST = 600
@@ -125,7 +125,7 @@ def speaker(line: str) -> Found | None:
         return Found("segfault", Rank.CRASH, CODE, ("",), line, hard=True)
     if name in ("scheduler", "container", "transfer") and _RAN.search(said):
         return Found("exit", Rank.WRAPPER + 5, UNKNOWN, ("exit",), line, by_test=True)
-    if not _TROUBLED.search(said):
+    if not _TROUBLED.search(said) and not _CALLED.search(said):
         return None
     return Found("machinery", Rank.SERVICE, _whose(name, said), (found[name].lower(), mask(said)), line)
 

@@ -157,6 +157,7 @@ _HTTP = re.compile(
     rf"(?P<status>5\d\d|429|000)\b|(?:^\W*|: )(?P<spelt>5\d\d) {_SPELT}",
     re.I,
 )
+_API_SERVER = re.compile(r"^Error from server \((?P<code>InternalError|ServiceUnavailable|\w*Timeout|TooManyRequests)")
 _FORK = re.compile(r"\bfork: (?:retry: )?Resource temporarily unavailable")
 _OWN = re.compile(r"localhost|127\.0\.0\.1|\[?::1\]|uvicorn|testserver|mock", re.I)
 
@@ -214,6 +215,8 @@ def _answer(line: str) -> Found | None:
         return _found(line, "rpc", (found["code"] or found["python"] or found["said"]).lower())
     if (found := _HTTP.search(line)) and not _OWN.search(line):
         return _found(line, "http", found["status"] or found["spelt"])
+    if found := _API_SERVER.search(line):
+        return _found(line, "api server", found["code"])
     if found := _PLAINLY.search(line):
         return _found(line, "plainly", next(name for name, value in found.groupdict().items() if value))
     if found := _KERNEL.search(line):
