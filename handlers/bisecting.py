@@ -183,7 +183,7 @@ def search_text(data: dict[str, Any]) -> str:
     if len(hunt.culprits) > 1:
         named = f"one of {named}"
     sure = stated(hunt.confidence)
-    used = f"{plural(hunt.queued, 'run')} of at most {hunt.max_runs}"
+    used = f"{plural(max(hunt.queued, hunt.heard), 'run')} of at most {hunt.max_runs}"
     text = {
         Standing.RUNNING: f"It searches {span} with {code(hunt.suite)}: {used}. `/bisect stop` ends it.",
         Standing.CULPRIT: f"**Culprit:** {named}, with {sure} confidence, after {used} over {span}.",
@@ -275,7 +275,7 @@ async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Break
     digests: list[Digest] = await read_runs(fork, mine)
     told = hunt.runs(digests)
     dead = tuple(sorted({run.position for run in told if run.seen is Seen.SKIP}))
-    hunt = hunt.model_copy(update={"dead": dead})
+    hunt = hunt.model_copy(update={"dead": dead, "heard": len(told)})
     step = await asyncio.to_thread(next_step, search=hunt.search(), runs=told)
     if not isinstance(step, Ask):
         return await _end(fork, row, hunt.ended(step), runs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import sqlalchemy as sa
@@ -10,6 +11,7 @@ from bot.clients.store.schema import breakages
 from bot.core.turns import Turn
 from bot.core.types import Outcome
 from tests.handlers.pair import FORK
+from tests.handlers.test_bisecting import holds
 from tests.handlers.trunk import BOOM, CONFIG, Trunk, trunk
 
 FILE = "tests/core/test_all.py"
@@ -294,4 +296,41 @@ async def test_nobody_of_the_fork_is_left_to_ask(tmp_path: Path) -> None:
         await t.fork.sweep()
         (said,) = t.comments(issue.number)
         assert said.startswith("This has been open for 3 days, and nobody can be asked")
+        assert await t.world.failures() == []
+
+
+async def test_two_causes_that_one_commit_brings(tmp_path: Path) -> None:
+    """Each has its issue and its search; the searches share their runs, and each says what it stands on."""
+    key = "KeyError: 'num_warps'"
+    async with trunk(tmp_path, config=CONFIG.replace("bisect: manual", "bisect: auto")) as t:
+        good = await t.moves("Say more", {FILE: source("a", "b", "c")})
+        await t.told(good, green=[A, B, C])
+        t.world.fork_commits("Own", {"lib/own.txt": "1\n"}, login="maria")
+        bad = await t.moves("Two at once", {"lib/layout.py": "def choose_layout():\n    pass\n"})
+        await t.told(bad, red={A: BAD, B: key}, green=[C])
+        asked = 0
+        for _ in range(20):
+            waiting = [run for run in await t.fork.waiting(None) if run.turn is Turn.SEARCH]
+            if not waiting:
+                break
+            for run in waiting:
+                asked += 1
+                red = {A: BAD, B: key} if holds(t, "lib/layout.py")(run.sha) else {}
+                await t.told(run.sha, red=red, green=[C] if red else [A, B, C], settle=False)
+            await t.world.settle()
+        issues = t.issues("open")
+        assert len(issues) == 2
+        for issue in issues:
+            assert "state:culprit-known" in issue.labels
+            assert f"**Culprit:** `{bad[:10]}`" in issue.body
+            (runs,) = re.findall(r"after (\d+) runs of at most 40", issue.body)
+            assert 4 <= int(runs) <= asked, "not those alone that it queued itself"
+
+        # one of them is mended: the other is not
+        half = await t.moves("Mend one", {"lib/other.py": "x = 1\n"})
+        await t.told(half, red={A: BAD}, green=[B, C])
+        assert sorted((issue.state, "KeyError" in issue.title) for issue in issues) == [
+            ("closed", True),
+            ("open", False),
+        ]
         assert await t.world.failures() == []

@@ -24,6 +24,7 @@ class Standing(StrEnum):
 class Hunt(BaseModel):
     """One search: `shas` from the last good (place 0) to the known bad; `probes` the tests that show the cause.
 
+    `queued` are the runs that it asked for, `heard` those that told something, be they another search's.
     `before` are runs that were there already: only what the search asked for itself counts, on one class of runners.
     `bundle` is the commit that is searched inside, `names` then the upstream commit of each place ("" where the bundle
     itself stands), `left` those that did not apply by themselves, `dead` the places that could not be tried. `takes`
@@ -44,6 +45,7 @@ class Hunt(BaseModel):
     never: tuple[int, ...] = ()
     max_runs: int = 40
     queued: int = 0
+    heard: int = 0
     standing: Standing = Standing.RUNNING
     said: str = ""
     confidence: float = 0.0
