@@ -23,6 +23,7 @@ from bot.core.validation import Environment, Report, RunRequest, TestResult
 REPORT = "report.json"
 COMMIT = "commit"
 _SHA = re.compile(r"[0-9a-f]{40}")
+_MODULE = re.compile(r"(?:[A-Za-z_]\w*\.)*(?:test_\w*|\w+_test)")
 _SKEW = timedelta(minutes=1)  # how far a machine's clock may be off
 _ANY_ZONE = timedelta(hours=12)  # a time without a zone is the machine's own, at most so far behind UTC
 _OF_CONCLUSION = {
@@ -155,8 +156,10 @@ class _Found:
 
 
 def _result(test: ParsedTest) -> TestResult:
+    # JUnit names a module that reports as a whole by its dots, the runner's own harness by its file
+    name = test.id.replace(".", "/") + ".py" if test.module and _MODULE.fullmatch(test.id) else test.id
     return TestResult(
-        id=test.id[:4096] or "(without a name)",
+        id=name[:4096] or "(without a name)",
         outcome=test.outcome,
         duration=test.duration,
         message=test.message,

@@ -188,10 +188,19 @@ def _test(
             ]
         ),
         ids=_ids(marks, names),
-        skips=frozenset(ast.dump(skip) for skip in (*skips, *skips_marks)),
+        skips=frozenset(ast.dump(skip) for skip in (*skips, *skips_marks, *_skipped_values([*marks, *sources]))),
         marks=kinds,
         collected=collected and node.name.startswith("test"),
     )
+
+
+def _skipped_values(nodes: Iterable[ast.AST]) -> Iterator[ast.Call]:
+    """The values of a parametrisation that have a mark of their own by which they may be skipped."""
+    for call in (call for node in nodes for call in ast.walk(node) if isinstance(call, ast.Call)):
+        if ast.unparse(call.func).rpartition(".")[2] == "param":
+            own = [mark for word in call.keywords if word.arg == "marks" for mark in _marks_of(word.value)]
+            if any(_mark_name(mark).startswith("skip") for mark in own):
+                yield call
 
 
 def _fixture(name: str, names: Names) -> ast.AST | None:

@@ -149,6 +149,12 @@ def test_a_failure_that_is_shown_counts_whatever_the_rest_lacks() -> None:
     assert hidden.outcome is Outcome.FAILED and "counts 1 failures and lists none" in hidden.reason
 
 
+def test_a_module_that_skips_itself_goes_by_its_file() -> None:
+    skipped = b"<testcase classname='' name='t.sub.test_b'><skipped message='no such module'/></testcase></testsuite>"
+    made = read(commit=SHA, junit__xml=JUNIT.replace(b'tests="2"', b'tests="3"').replace(b"</testsuite>", skipped))
+    assert [test.id for test in made.tests][-1] == "t/sub/test_b.py"
+
+
 def test_subtests_are_counted_by_pytest_and_not_listed() -> None:
     junit = JUNIT.replace(b'"s" tests="2"', b'"pytest" tests="5"')
     assert read(commit=SHA, junit__xml=junit).outcome is Outcome.PASSED

@@ -163,6 +163,23 @@ def test_a_skip_that_the_change_adds_is_named(source: dict[str, str]) -> None:
     assert changes_of(tests=TESTS, sources=again).skipped == ()
 
 
+def test_a_value_that_the_change_marks_as_skipped() -> None:
+    marked = "pytest.param(2, marks={})"
+    for mark, skipped in (
+        ("pytest.mark.skip", (f"{T}::test_two",)),
+        ("[pytest.mark.slow, pytest.mark.skipif(True, reason='x')]", (f"{T}::test_two",)),
+        ("pytest.mark.xfail", ()),
+    ):
+        after = edited("[1, 2]", f"[1, {marked.format(mark)}]")
+        assert changes_of(tests=TESTS, sources=sources(after)).skipped == skipped
+        assert expected(TESTS, sources(after)) == set(TESTS)
+        named = edited(
+            '@pytest.mark.parametrize("n", [1, 2])', f'N = [1, {marked.format(mark)}]\n@pytest.mark.parametrize("n", N)'
+        )
+        assert changes_of(tests=TESTS, sources=sources(named)).skipped == skipped
+        assert changes_of(tests=TESTS, sources=sources(after, before=after)).skipped == ()
+
+
 def test_parameters_that_stand_in_another_file() -> None:
     source = SOURCE.replace("import pytest", "import pytest\nfrom shapes import SHAPES").replace("[1, 2]", "SHAPES")
     old = {T: source, "t/shapes.py": "SHAPES = [1, 2]"}
