@@ -25,7 +25,8 @@ COMMIT = "commit"
 _SHA = re.compile(r"[0-9a-f]{40}")
 _MODULE = re.compile(r"(?:[A-Za-z_]\w*\.)*(?:test_\w*|\w+_test)")
 _SKEW = timedelta(minutes=1)  # how far a machine's clock may be off
-_ANY_ZONE = timedelta(hours=12)  # a time without a zone is the machine's own, at most so far behind UTC
+# a time without a zone is the machine's own: so many hours behind UTC are the zones that there are
+_BEHIND = (*range(1, 13), 2.5, 3.5, 9.5)
 _OF_CONCLUSION = {
     "success": Outcome.PASSED,
     "failure": Outcome.FAILED,
@@ -110,9 +111,9 @@ def report_of(
         )
     if commit != request.commit:
         raise Unusable(f"it is about commit {commit[:12]}, not {request.commit[:12]}")
-    found = _Found()
+    found = _Found(commit, started_at, max(finished_at, started_at))
     for name, content in results:
-        found.take(name, parse("junit", content), commit=commit, started_at=started_at)
+        found.take(name, parse("junit", content))
     if found.problems and not any(test.outcome.bad for test in found.tests):
         raise Unusable(found.problems[0])  # a failure that it shows is one, whatever else it lacks
     ended = "" if conclusion == "success" else f"the workflow ended as {conclusion or 'nothing'}"
@@ -131,18 +132,21 @@ def report_of(
 class _Found:
     """What the JUnit files of an artifact say, and why that may not be all or not of this run."""
 
+    commit: str
+    started_at: datetime
+    finished_at: datetime
     tests: list[ParsedTest] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     hidden: list[str] = field(default_factory=list)
 
-    def take(self, name: str, parsed: ParsedReport, *, commit: str, started_at: datetime) -> None:
+    def take(self, name: str, parsed: ParsedReport) -> None:
+        """Take what one file says of this run."""
         name = name[-100:]
-        if parsed.commit is not None and not commit.startswith(parsed.commit):
-            self.problems.append(f"{name} is about commit {parsed.commit[:12]}, not {commit[:12]}")
+        if parsed.commit is not None and not self.commit.startswith(parsed.commit):
+            self.problems.append(f"{name} is about commit {parsed.commit[:12]}, not {self.commit[:12]}")
             return
-        slack = _SKEW if parsed.zoned else _SKEW + _ANY_ZONE
         times = {test: test.at or parsed.at for test in parsed.tests}
-        old = {test for test, at in times.items() if at is not None and at < started_at - slack}
+        old = {test for test, at in times.items() if at is not None and not self._of_now(at, parsed.zoned)}
         if old:
             written = min(at for test in old if (at := times[test]) is not None)
             self.problems.append(
@@ -153,6 +157,11 @@ class _Found:
             self.problems.append(f"{name} is not whole: {'; '.join(parsed.problems)[:300] or 'it breaks off'}")
         elif parsed.declared_bad and not old and not any(test.outcome.bad for test in parsed.tests):
             self.hidden.append(f"{name} counts {parsed.declared_bad} failures and lists none")
+
+    def _of_now(self, at: datetime, zoned: bool) -> bool:
+        """Whether a time may lie within the run: after its start, or between start and end in some zone."""
+        first, last = self.started_at - _SKEW, self.finished_at + _SKEW
+        return at >= first or (not zoned and any(first <= at + timedelta(hours=behind) <= last for behind in _BEHIND))
 
 
 def _result(test: ParsedTest) -> TestResult:

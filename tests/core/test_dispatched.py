@@ -131,6 +131,8 @@ def test_a_junit_file_of_this_run_and_commit_counts() -> None:
         stamped(NOW - timedelta(seconds=30)),
         stamped(NOW + timedelta(hours=1)),
         stamped(NOW - timedelta(hours=8), zone=""),  # the machine's own time, eight hours behind UTC
+        stamped(NOW - timedelta(hours=3, minutes=30), zone=""),
+        stamped(NOW + timedelta(hours=9), zone=""),
         of_commit(SHA),
         merged(stamped(NOW), stamped(NOW + timedelta(minutes=5))),
     ):
@@ -173,6 +175,7 @@ UNUSABLE: list[tuple[str, dict[str, bytes | str]]] = [
     ("is not whole", {"commit": SHA, "a__xml": JUNIT, "b__xml": b"<!DOCTYPE x>" + JUNIT}),
     ("left over", {"commit": SHA, "junit__xml": stamped(NOW - timedelta(minutes=2))}),
     ("left over", {"commit": SHA, "junit__xml": stamped(NOW - timedelta(days=1), zone="")}),
+    ("left over", {"commit": SHA, "junit__xml": stamped(NOW - timedelta(hours=4, minutes=10), zone="")}),
     ("left over", {"commit": SHA, "junit__xml": merged(stamped(NOW), stamped(NOW - timedelta(days=1)))}),
     ("left over", {"commit": SHA, "junit__xml": stamped(NOW - timedelta(days=1), RED)}),
     ("left over", {"commit": SHA, "a__xml": JUNIT, "b__xml": stamped(NOW - timedelta(days=1))}),
