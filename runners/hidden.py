@@ -1,11 +1,13 @@
 """The runner's credentials out of reach of the suites: not even /proc shows the environment that it was started with.
 
 A program's first environment stays readable to all processes of its user for as long as it lives. So a runner with
-credentials in it starts itself once more without them, and takes them over through a file that only it has open.
+credentials in it starts itself once more without them, and takes them over through a file that only it has open. That
+file, and the memory into which they are read, the kernel then shows to nobody but root.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import re
@@ -13,6 +15,7 @@ import sys
 from collections.abc import Mapping
 
 _FILE = "GRAFT_HIDDEN_FD"
+_SET_DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
 _NAME = re.compile(r"TOKEN(?!.*_FILE$)|SECRET|PASSW|CREDENTIAL|PRIVATE|(?:API|ACCESS|_)KEY|COOKIE", re.IGNORECASE)
 _VALUE = re.compile(r"://[^/\s:@]*:[^/\s@]+@")
 
@@ -26,6 +29,7 @@ def hide() -> None:
     """Take over what the first start handed on; or start once more, with the very same arguments, if there is something
     to hide. Does nothing where there is no /proc to read it from.
     """
+    _shut()
     handed = os.environ.pop(_FILE, None)
     if handed is not None:
         with os.fdopen(int(handed), "rb") as file:
@@ -43,3 +47,12 @@ def hide() -> None:
     sys.stdout.flush()
     sys.stderr.flush()
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**left, _FILE: str(number)})  # noqa: S606
+
+
+def _shut() -> None:
+    """Let no other process of this user look into this one: not into its memory, descriptors or environment.
+
+    It writes no core file then either. Programs that it starts are not concerned: each begins open.
+    """
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)

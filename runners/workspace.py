@@ -9,12 +9,13 @@ import json
 import os
 import shutil
 import time
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 from bot.core.validation import RunRequest
 from runners.process import captured
+from runners.relay import GIT_OPTIONS, relay
 
 _GIT_SECONDS = 900.0
 _LEFT_SECONDS = 86_400.0
@@ -59,10 +60,10 @@ class Workspace:
             if not (bare / "HEAD").is_file():
                 await git("init", "--quiet", "--bare", str(bare))
             if not await _holds(bare, request.commit):
-                # the token goes by the environment: neither argv nor any file shows it
-                env = _credential(url, token)
-                keep = f"refs/graft/{request.commit}"
-                await git("-C", str(bare), "fetch", "--quiet", "--no-tags", url, f"+{request.commit}:{keep}", env=env)
+                if token is None:
+                    await _fetch(bare, request.commit, url)
+                else:
+                    await _fetch_by_relay(bare, request.commit, url, token)
                 if not await _holds(bare, request.commit):
                     raise SourceError(f"{request.commit} is not in what the bot gave for {request.repository}")
         return bare
@@ -174,7 +175,7 @@ async def checkout(bare: Path, commit: str, place: Path) -> None:
         raise SourceError(f"checked out {head}, wanted {commit}")
 
 
-async def git(*argv: str, env: Mapping[str, str] | None = None) -> str:
+async def git(*argv: str) -> str:
     """Run git without the user's and the system's configuration; raises SourceError with what it says."""
     base = {name: os.environ[name] for name in ("PATH", "TMPDIR", "SSL_CERT_FILE", "LANG") if name in os.environ}
     base |= {
@@ -185,23 +186,29 @@ async def git(*argv: str, env: Mapping[str, str] | None = None) -> str:
         "GIT_LFS_SKIP_SMUDGE": "1",
     }
     try:
-        ended = await captured("git", *argv, env=base | dict(env or {}), seconds=_GIT_SECONDS)
+        ended = await captured("git", *argv, env=base, seconds=_GIT_SECONDS)
     except TimeoutError:
         raise SourceError(f"git {argv[0]} took longer than {_GIT_SECONDS:g} s") from None
     if ended.exit_code != 0:
-        verb = next((word for word in argv if not word.startswith(("-", "/"))), argv[0])
+        verb = next((word for word in argv if not word.startswith(("-", "/")) and "=" not in word), argv[0])
         raise SourceError(f"git {verb} failed: {ended.errors.strip()[-600:]}")
     return ended.output
 
 
-def _credential(url: str, token: str | None) -> dict[str, str]:
-    if token is None:
-        return {}
-    return {
-        "GIT_CONFIG_COUNT": "1",
-        "GIT_CONFIG_KEY_0": f"http.{url}.extraHeader",
-        "GIT_CONFIG_VALUE_0": f"Authorization: Bearer {token}",
-    }
+async def _fetch(bare: Path, commit: str, url: str) -> None:
+    await git(
+        "-C", str(bare), *GIT_OPTIONS, "fetch", "--quiet", "--no-tags", url, f"+{commit}:refs/graft/{commit}"
+    )  # fmt: skip
+
+
+async def _fetch_by_relay(bare: Path, commit: str, url: str, token: str) -> None:
+    """The token stays in this process."""
+    async with relay(url, token) as way:
+        try:
+            await _fetch(bare, commit, way.url)
+        except SourceError as error:
+            said = str(error).replace(way.url, url)
+            raise SourceError(f"{said}; {way.trouble}" if way.trouble else said) from None
 
 
 async def _holds(bare: Path, commit: str) -> bool:
