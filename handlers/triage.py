@@ -80,7 +80,9 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
     numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
     opened, began, left = 0, False, 0
     may_open = min(NEW_ISSUES, ISSUES_A_DAY - await _opened_today(fork))
-    for verdict in await asyncio.to_thread(survey, trunk, remembered):
+    verdicts = await asyncio.to_thread(survey, trunk, remembered)
+    # new ones first: the others name their issues
+    for verdict in sorted(verdicts, key=lambda verdict: verdict.finding.signature in rows):
         row = rows.get(verdict.finding.signature)
         if row is not None and verdict.step.state is not None and not verdict.step.state.alive:
             dismissed = verdict.step.state is State.DISMISSED

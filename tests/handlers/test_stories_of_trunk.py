@@ -334,3 +334,18 @@ async def test_two_causes_that_one_commit_brings(tmp_path: Path) -> None:
             ("open", False),
         ]
         assert await t.world.failures() == []
+
+
+async def test_a_fix_after_which_the_same_test_fails_otherwise(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        await broken(t, A)
+        fix = await t.moves("Mend it, nearly", {"lib/layout.py": "x = 1\n"})
+        await t.told(fix, red={A: "KeyError: 'num_warps'"}, green=[B, C])
+        old, new = t.issues("open")
+        assert f"`{A}` fails by another cause now: #{new.number}." in old.body
+        assert f"Some of its tests stood behind #{old.number}" in new.body
+        assert f"tests of #{old.number} among them" in new.body
+        whole = await t.moves("Mend all", {"lib/layout.py": "x = 2\n"})
+        await t.told(whole, green=[A, B, C])
+        assert [issue.state for issue in t.issues()] == ["closed", "closed"]
+        assert await t.world.failures() == []
