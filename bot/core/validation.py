@@ -18,6 +18,8 @@ from bot.core.config import Suite
 from bot.core.types import Level, Outcome
 
 PROTOCOL = 1
+_LIT = frozenset({"lit", "lit.py", "llvm-lit", "lit.main"})
+_BUILD_TOOLS = frozenset({"bazel", "cmake", "just", "make", "ninja"})
 _WITH_CANARY = frozenset({"pytest", "kernels", "gtest", "command", "bench", "torchrun"})
 MESSAGE_LIMIT = 20_000
 
@@ -325,8 +327,22 @@ def has_canary(suite: Suite) -> bool:
 
 def calls_lit(run: tuple[str, ...]) -> bool:
     """Whether a command is lit itself."""
-    names = {word.rpartition("/")[2] for word in run}
-    return bool(names & {"lit", "lit.py", "llvm-lit", "lit.main"})
+    return lit_at(run) is not None
+
+
+def lit_at(run: tuple[str, ...]) -> int | None:
+    """Which word of a command is lit; None where it is none of them. A target or a folder of that name is not it."""
+    first = _file_name(run[0]) if run else ""
+    for at, word in enumerate(run if first not in _BUILD_TOOLS else ()):
+        name = _file_name(word)
+        folder = name == "lit" and "/" in word and at > 0 and not first.startswith("python")
+        if name in _LIT and not folder:
+            return at
+    return None
+
+
+def _file_name(word: str) -> str:
+    return word.rpartition("/")[2]
 
 
 def calls_ctest(run: tuple[str, ...]) -> bool:

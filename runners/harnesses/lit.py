@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bot.core.reports import ParsedReport, parse_json, parse_xml
-from bot.core.validation import calls_lit
+from bot.core.validation import calls_lit, lit_at
 from runners.harnesses import Collected, HarnessError, Hidden, Place, Start, by_report, canary_place, found_in
 from runners.process import Ended
 from runners.spotting import Called
@@ -36,9 +36,9 @@ class Lit:
         canary = _failing(place.results / "canary")
         options = _options(place)
         run = place.suite.run
-        if calls_lit(run):
+        if (place_of_lit := lit_at(run)) is not None:
             # argparse takes all paths in one row: options go before the user's own, the canary behind them
-            at = next(index for index, word in enumerate(run) if calls_lit((word,))) + 1
+            at = place_of_lit + 1
             return Start((*run[:at], *options, *run[at:], str(canary)))
         own = place.suite.env.get("LIT_OPTS", "")
         return Start(run, {"LIT_OPTS": f"{own} {shlex.join(options)}".strip()}, hidden=_hidden(place))
