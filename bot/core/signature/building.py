@@ -36,6 +36,15 @@ _CMAKE_CALLED = AnyOf(
     r"The source directory .{1,200} does not (?:exist|appear to contain)",
     r"No such preset",
 )
+_TESTS_COMPILER = re.compile(r"^CMake(?:Test|Determine)\w{1,20}Compiler")
+# a compiler that doesn't fit what stands around it
+_TOOLCHAIN = AnyOf(
+    r"nvcc fatal\s*: (?P<host>Failed to preprocess host compiler|Host compiler|Cannot find compiler)",
+    r"#error -- (?P<version>unsupported .{1,60} version)",
+    r"The \w+ compiler identification is (?P<unknown>unknown)",
+    r"No (?P<none>CMAKE_\w+_COMPILER) could be found",
+    r"is not able to (?P<simple>compile a simple test program)",
+)
 _PACKAGE = AnyOf(
     r"Could not find (?P<what>\w+) \(missing",
     r"Could not find (?P<what>\w+)$",
@@ -63,6 +72,7 @@ _WRAPPERS = AnyOf(
     r"^-- Configuring incomplete",
     r"Ptx assembly aborted",
     r"returned non-zero exit status",
+    r"returned status code \d+:?$",
     r"linker command failed",
     r"too many errors emitted",
     r"^error: (?:could not compile|aborting due to|build failed)",
@@ -84,6 +94,12 @@ _OPAQUE = AnyOf(
 )
 
 
+def toolchain(line: str, lowered: str) -> Found | None:
+    """What says in `line` that a compiler doesn't fit the machine it stands on."""
+    found = _TOOLCHAIN.search(line, lowered)
+    return Found("toolchain", Rank.FAULT, HARNESS, (mask(found.group()),), line) if found else None
+
+
 def building(line: str, lowered: str) -> Found | None:
     """What a linker or a build tool says in `line`."""
     if _KILLED.search(line, lowered):
@@ -97,6 +113,8 @@ def building(line: str, lowered: str) -> Found | None:
     if found := _CMAKE.match(line):
         message = mask(found["message"])
         rank = Rank.FAULT + (0 if words(message) > 2 else 5)
+        if _TESTS_COMPILER.match(base(found["file"] or "")):
+            return Found("toolchain", Rank.FAULT + 5, HARNESS, (base(found["file"]),), line)
         return Found("cmake", rank, CODE, (base(found["file"] or ""), found["command"] or "", message), line)
     if found := _PACKAGE.search(line, lowered):
         return Found("cmake", Rank.FAULT, HARNESS, ("package", found["what"]), line)

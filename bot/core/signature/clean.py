@@ -33,6 +33,7 @@ _PREFIXES = re.compile(
     | \#\d+[ ](?=[A-Z])
     | \s*[EFI]\d{4}[ ]\d\d:\d\d:\d\d[.\d]*[ ]+\d+[ ][^\]\s]{1,200}\][ ](?:\[[\d/]+\][ ])?         # glog
     | \s*(?:INFO|ERROR)[ ]\d\d-\d\d[ ]\d\d:\d\d:\d\d[ ]\[[\w./-]+:\d+\][ ]
+    | (?:ERROR|CRITICAL)[ ]+[\w.]{1,80}:[\w.]{1,80}\.py:\d+[ ]                                   # pytest's captured log
     | INTERNALERROR>[ ]?
     | E(?:[ ]{2,}|$)
     | \#\#\[(?:error|warning|debug|notice|command)\]

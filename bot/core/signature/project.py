@@ -182,6 +182,7 @@ SHELL = rules(
         "command missing",
         r"(?P<what>[\w./+-]+): (?:command )?not found$",
         r"(?:command not found|not recognized as an internal)\W*(?P<other>[\w.-]*)",
+        r"version [`'](?P<libc>(?:GLIBC(?:XX)?|CXXABI)_[\d.]+)' not found",
         r"exec: \"?(?P<exec>[\w./-]+)\"?: (?:executable file not found|stat)",
         r"executable file not found",
         r"python[\d.]*: No module named (?P<module>\w+)",

@@ -55,7 +55,7 @@ _ASKED = tuple(
 _REACHING = frozenset({"connection refused", "connection cut", "network timeout", "no route", "http 5xx", "rate limit"})
 NETWORK_KINDS = _REACHING | {"dns", "tls"}
 _OWN = re.compile(
-    r"localhost|127\.0\.0\.1|\[?::1\]|0\.0\.0\.0|c10d|TCPStore|rdzv|rendezvous|gloo|nccl|openai|uvicorn", re.I
+    r"localhost|127\.0\.0\.1|\[?::1\]|0\.0\.0\.0|c10d|TCPStore|rdzv|rendezvous|gloo|nccl|openai(?!/)|uvicorn", re.I
 )
 _PLAIN_500 = re.compile(r"\b500\b|Internal Server Error", re.I)
 _KNOWN_HOST = re.compile(

@@ -14,7 +14,7 @@ from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank
 _KINDS = (
     (
         "scheduler",
-        r"srun|salloc|sbatch|squeue|scontrol|slurm(?:stepd|d|ctld|dbd|_\w+)?|qsub|bsub|pbs_\w+|condor_\w+|flux(?:-\w+)*"
+        r"mpirun|mpiexec|prte\w*|orted?|srun|salloc|sbatch|squeue|scontrol|slurm(?:stepd|d|ctld|dbd|_\w+)?|qsub|bsub|pbs_\w+|condor_\w+|flux(?:-\w+)*"
         r"|kubelet|kube-[\w-]+|k3s|nomad|FailedScheduling|FailedMount|FailedAttachVolume|FailedCreatePodSandBox",
     ),
     (
@@ -33,7 +33,7 @@ _KINDS = (
     ),
     (
         "kernel",
-        r"kernel|EXT4-fs|XFS|BTRFS|nvme\w*|mlx\d\w*|ib_\w+|pcieport|EDAC|mce|md/\w+|ata\d[\d.]*|sd[a-z]\d*|blk_\w+"
+        r"kernel|earlyoom|EXT4-fs|XFS|BTRFS|nvme\w*|mlx\d\w*|ib_\w+|pcieport|EDAC|mce|md/\w+|ata\d[\d.]*|sd[a-z]\d*|blk_\w+"
         r"|Lustre\w*"
         r"|NFS|nfs\d?|systemd(?:-\w+)?|udevd?|watchdog|thermal|ACPI|DMAR|IOMMU|AMD-Vi|Memory cgroup",
     ),
@@ -64,8 +64,8 @@ _SPEAKER = re.compile(
     r"| (?=[\[*]))(?P<said>.+)$"
 )
 _UCX = re.compile(
-    r"^\[\S{1,80}(?: {1,4}:\d+)?\] {1,4}\S{1,200}:\d+ {1,4}(?:UCX|UCC|OFI|PSM\d?) {1,4}(?:ERROR"
-    r"|FATAL) {1,4}(?P<said>.+)$"
+    r"^(?:\[\S{1,80}(?: {1,4}:\d+)?\] {1,4}\S{1,200}:\d+ {1,4}(?:UCX|UCC|OFI|PSM\d?) {1,4}(?:ERROR"
+    r"|FATAL) {1,4}|libfabric:\S{1,200}<(?:warn|error)> ?)(?P<said>.+)$"
 )
 _NCCL = re.compile(r"^\S{1,200}:\d+:\d+ \[\d+\] (?:\S{1,200}:\d+ )?(?:NCCL|RCCL) WARN (?P<said>.+)$")
 _OF_NETWORKS = re.compile(r"\bibv?_\w+|\b(?:connect|bind|accept|socket|recv|send|poll)\w*\b|\bIB\b|NET/", re.I)
@@ -99,8 +99,8 @@ _TROUBLED = re.compile(
     r"|corrupt|hung|stuck"
     r"|unrecoverable|dead|down\b|panic|abort|refused|denied|exceed|overflow|expired|unexpected|\bbad\b|missing"
     r"|\bno \b|less than"
-    r"|unauthorized|warn|kill|unreachable|throttl|lockup|\bXid\b|insufficient|low on|full\b|invalid|disconnect|reject"
-    r"|inactive|\bclosed\b",
+    r"|unauthorized|warn|kill|unreachable|throttl|lockup|\bXid\b|insufficient|low (?:on|memory)|full\b|invalid"
+    r"|disconnect|reject|inactive|\bclosed\b",
     re.I,
 )
 _LONGEST = 600
@@ -125,7 +125,7 @@ def speaker(line: str) -> Found | None:
         return Found("segfault", Rank.CRASH, CODE, ("",), line, hard=True)
     if name in ("scheduler", "container", "transfer") and _RAN.search(said):
         return Found("exit", Rank.WRAPPER + 5, UNKNOWN, ("exit",), line, by_test=True)
-    if not _TROUBLED.search(said) and not _CALLED.search(said):
+    if not _TROUBLED.search(line) and not _CALLED.search(said):
         return None
     return Found("machinery", Rank.SERVICE, _whose(name, said), (found[name].lower(), mask(said)), line)
 

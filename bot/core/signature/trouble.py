@@ -122,7 +122,7 @@ _PLAINLY = re.compile(
     r"|(?P<capacity>Insufficient\w*Capacity|(?:no|not enough|insufficient|not have (?:enough|sufficient)) "
     r"(?:\S+ )?capacity (?:in|for|available|left))"
     r"|(?P<memory>(?:out[- ]of[- ]memory|OOM)[ -]killer)|(?P<network>network (?:error|failure|outage|problem"
-    r"|connectivity)s?\b|bad network)"
+    r"|connectivity)s?\b|\bCall to ibv?_\w{1,40} failed|networking (?:issue|problem|error)s?\b|bad network)"
     r"|(?P<blamed>\b(?:caused by|due to|because of) (?:an? |the )?.{0,40}\b(?:fabric|nvswitch|hardware|firewall"
     r"|network|infrastructure"
     r"|driver|dns|proxy)\b)"
@@ -149,12 +149,18 @@ _AWS_BUSY = re.compile(
 )
 _GRPC = re.compile(r"\bcode = (?P<code>Unavailable|DeadlineExceeded|ResourceExhausted|Unknown|Internal)\b|"
                    r"\bStatusCode\.(?P<python>UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED)\b"
-                   r"|\b(?P<said>UNAVAILABLE|DEADLINE_EXCEEDED): ")  # fmt: skip
+                   r"|StatusRuntimeException: (?P<java>UNAVAILABLE|INTERNAL|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED)\b"
+    r"|\b(?P<said>UNAVAILABLE|DEADLINE_EXCEEDED): ")  # fmt: skip
 _ENDED = re.compile(r"\bexit(?:ed)? ?(?:code|status|with)", re.I)
 _SPELT = r"(?:[A-Z][a-z]+ (?:Error|Unavailable|Gateway|Timeout)|GET|HEAD|PUT|POST)\b"
 _HTTP = re.compile(
     r"\b(?:HTTP(?:/\d\S*)?|status(?: code)?|response|respon\w+ with|returned|replied)\W{1,4}(?:\w+ ){0,2}?"
     rf"(?P<status>5\d\d|429|000)\b|(?:^\W*|: )(?P<spelt>5\d\d) {_SPELT}",
+    re.I,
+)
+_DAEMON = re.compile(
+    r"\b(?P<name>nvidia-persistenced|nv-(?:fabricmanager|hostengine)|fabric ?manager|slurmd|kubelet|dockerd?|containerd"
+    r"|munged?|sssd|autofs|chronyd) (?:daemon )?(?:is not|isn't|failed|crashed|exited|died|could ?n[o']t)",
     re.I,
 )
 _API_SERVER = re.compile(r"^Error from server \((?P<code>InternalError|ServiceUnavailable|\w*Timeout|TooManyRequests)")
@@ -212,11 +218,13 @@ def _answer(line: str) -> Found | None:
     if found := _AWS.search(line):
         return _found(line, "aws", found["code"]) if _AWS_BUSY.search(found["code"]) else None
     if (found := _GRPC.search(line)) and not _ENDED.search(line):
-        return _found(line, "rpc", (found["code"] or found["python"] or found["said"]).lower())
+        return _found(line, "rpc", (found["code"] or found["python"] or found["java"] or found["said"]).lower())
     if (found := _HTTP.search(line)) and not _OWN.search(line):
         return _found(line, "http", found["status"] or found["spelt"])
     if found := _API_SERVER.search(line):
         return _found(line, "api server", found["code"])
+    if found := _DAEMON.search(line):
+        return _found(line, "daemon", found["name"].lower())
     if found := _PLAINLY.search(line):
         return _found(line, "plainly", next(name for name, value in found.groupdict().items() if value))
     if found := _KERNEL.search(line):
