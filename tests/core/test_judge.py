@@ -877,6 +877,49 @@ def test_never_green_while_an_expected_test_has_no_good_result(absent: set[str],
         assert set(judgement.missing) == absent
 
 
+def elements(results: dict[str, str]) -> bytes:
+    """GoogleTest's or CTest's elements, by what became of each test."""
+    bodies = {"bad": FAIL, "skipped": SKIP, "good": ""}
+    cases = "".join(
+        f"<testcase classname={quoteattr(test.rpartition('.')[0])} name={quoteattr(test.rpartition('.')[2])}>"
+        f"{bodies[said]}</testcase>"
+        for test, said in results.items()
+    )
+    return f"<testsuite name='x' timestamp='2026-11-29T02:11:09'>{cases}</testsuite>".encode()
+
+
+def lit_codes(results: dict[str, str]) -> bytes:
+    codes = {"bad": "TIMEOUT", "skipped": "UNSUPPORTED", "good": "PASS"}
+    return json.dumps({"tests": [{"name": test, "code": codes[said]} for test, said in results.items()]}).encode()
+
+
+def words(results: dict[str, str]) -> bytes:
+    said = {"bad": "FAILED", "skipped": "SKIPPED (no GPU)", "good": "PASSED"}
+    return "\n".join(f"{test} {said[word]} [ 50%]" for test, word in results.items()).encode()
+
+
+WAYS = {
+    "gtest": (GTEST, elements),
+    "ctest": (GTEST, elements),
+    "lit-json": (LIT, lit_codes),
+    "pytest-log": (TESTS, words),
+}
+
+
+@pytest.mark.parametrize("kind", WAYS)
+@given(data=st.data())
+@settings(max_examples=40, deadline=None)
+def test_no_format_is_green_where_one_result_lacks_fails_or_is_skipped(kind: str, data: st.DataObject) -> None:
+    tests, write = WAYS[kind]
+    results = {test: data.draw(st.sampled_from(("good", "good", "bad", "skipped", "gone"))) for test in tests}
+    lost = sorted(test for test, said in results.items() if said in ("skipped", "gone"))
+    failed = "bad" in results.values()
+    shown = {test: said for test, said in results.items() if said != "gone"}
+    judgement = run(write(shown), kind=kind, tests=tests)
+    verdict = "failed" if failed else "omitted" if lost else "passed"
+    assert (judgement.verdict.value, sorted(judgement.missing)) == (verdict, lost)
+
+
 @given(st.binary(max_size=300))
 @settings(max_examples=100, deadline=None)
 def test_no_bytes_make_it_raise_or_pass(data: bytes) -> None:
