@@ -11,8 +11,8 @@ from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, No
 
 # of the doubt that is left to an answer, by the sum of both rates as believed, so that each kind of noise errs alike:
 # runs that seem never to lie may have been lucky so far, and much noise is easily taken for somewhat less
-_DOUBT = ((0.0, 0.8), (0.1, 0.55), (0.17, 1.7), (0.3, 1.7), (0.42, 0.7), (0.54, 0.5), (0.62, 1.0))
-_KNOWN = ((0.2, 2.6), (0.4, 1.8))  # the same where the rates were told and the runs bear them out
+_DOUBT = ((0.0, 0.6), (0.12, 0.5), (0.17, 1.8), (0.3, 1.6), (0.42, 0.6), (0.54, 0.35), (0.62, 0.5))
+_KNOWN = ((0.1, 1.2), (0.2, 2.6), (0.4, 1.8))  # the same where the rates were told and the runs bear them out
 
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
