@@ -349,3 +349,26 @@ async def test_a_fix_after_which_the_same_test_fails_otherwise(tmp_path: Path) -
         await t.told(whole, green=[A, B, C])
         assert [issue.state for issue in t.issues()] == ["closed", "closed"]
         assert await t.world.failures() == []
+
+
+async def test_an_issue_that_can_not_be_written_keeps_no_other_waiting(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        faults = t.world.sandbox.faults
+        good = await t.moves("Say more", {FILE: source("a", "b", "c")})
+        await t.told(good, green=[A, B, C])
+        bad = await t.moves("Break both", {"lib/layout.py": "x = 1\n"})
+        await t.told(bad, red={A: BAD, B: "KeyError: 'num_warps'"}, green=[C])
+        shut, free = t.issues("open")
+        faults.fail("forbidden", method="PATCH", path=rf"/issues/{shut.number}$", times=99)
+        faults.fail("forbidden", method="POST", path=rf"/issues/{free.number}/comments", times=99)
+        fix = await t.moves("Mend both", {"lib/layout.py": "x = 2\n"})
+        await t.told(fix, green=[A, B, C])
+        assert (shut.state, free.state) == ("open", "closed")
+        assert t.comments(free.number) == [], "its text says it all the same"
+        assert (await t.rows())[shut.number].state == "open", "nothing is taken for told that was not"
+        assert await t.world.failures() == []
+        faults.clear()
+        await t.fork.sweep()
+        assert shut.state == "closed" and "state:fixed" in shut.labels
+        assert sum(f"ran and passed at `{fix[:10]}`" in text for text in t.comments(shut.number)) == 1
+        assert await t.world.failures() == []
