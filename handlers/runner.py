@@ -283,8 +283,15 @@ def judged(run: Run, request: RunRequest, said: Report, *, canary: bool) -> Repo
     )
     outcome, why = _infra(said, outcome, why)
     reason = "; ".join(dict.fromkeys(part for part in (said.reason, why) if part and part not in said.reason[:-1]))
+    again = " --second" if run.capacity and said.repeat and "--second" not in said.repeat else ""
     return said.model_copy(
-        update={"manifest": manifest, "outcome": outcome, "reason": reason or said.reason, "attempt": run.attempt}
+        update={
+            "manifest": manifest,
+            "outcome": outcome,
+            "reason": reason or said.reason,
+            "attempt": run.attempt,
+            "repeat": said.repeat + again,
+        }
     )
 
 

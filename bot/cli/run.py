@@ -31,6 +31,9 @@ def command(
     level: Annotated[Level, typer.Argument(help="l1, l2 or l3.")],
     *,
     suite: Annotated[list[str] | None, typer.Option("--suite", help="Only this suite; may be given often.")] = None,
+    second: Annotated[
+        bool, typer.Option("--second", help="As the suites are proved a second time: see `second` in the fork's file.")
+    ] = False,
     checkout: Annotated[Path, typer.Option("--checkout", help="The work tree of the fork.")] = Path(),
     as_json: Annotated[bool, typer.Option("--json", help="Print the reports as JSON.")] = False,
     expected: Annotated[
@@ -44,6 +47,7 @@ def command(
 
     try:
         suites = suites_of(checkout, level, suite or [])
+        suites = _second(suites, named=bool(suite)) if second else suites
         manifest = _manifest(expected)
         tree = Checkout.read(checkout)
         labs = take_credentials(os.environ)
@@ -53,6 +57,8 @@ def command(
     with tempfile.TemporaryDirectory(prefix="graft-run-") as temporary:
         job = _Job(tree, level, (work or Path(temporary)).resolve(), manifest, gpus, labs)
         reports = asyncio.run(_all(job, suites))
+    if second:
+        reports = [one.model_copy(update={"repeat": f"{one.repeat} --second"}) for one in reports]
     from bot.core.validation import level_outcome
 
     outcome = level_outcome(report.outcome for report in reports)
@@ -121,6 +127,14 @@ def suites_of(checkout: Path, level: Level, names: list[str]) -> tuple[Suite, ..
     if not chosen:
         raise ValueError(f"{path}: {level.value} has no suite that runs by itself")
     return chosen
+
+
+def _second(suites: tuple[Suite, ...], *, named: bool) -> tuple[Suite, ...]:
+    """The suites as they are proved a second time. Raises ValueError where a named one, or each of a level, is not."""
+    once = [suite.suite for suite in suites if suite.second is None]
+    if (named and once) or len(once) == len(suites):
+        raise ValueError(f"{', '.join(once)}: proved once only; `second` in .github/graft.yml would say how else")
+    return tuple(again for suite in suites if (again := suite.again()) is not None)
 
 
 async def _all(job: _Job, suites: tuple[Suite, ...]) -> list[Report]:

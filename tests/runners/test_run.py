@@ -53,6 +53,19 @@ def test_a_failure_and_an_omission_end_with_1(fork: Path, tmp_path: Path) -> Non
     assert "missing t/test_a.py::test_gone" in result.stdout
 
 
+def test_a_suite_as_it_is_proved_a_second_time(fork: Path) -> None:
+    twice = YAML.replace('broken"]}', 'broken"], second: {harness: command, run: [sh, -c, "test -f broken"]}}')
+    (fork / ".github" / "graft.yml").write_text(twice)
+    assert graft("l1", "--suite", "shell", "--checkout", str(fork)).exit_code == 0
+    result = graft("l1", "--second", "--checkout", str(fork), "--json")  # those of the level that are
+    assert result.exit_code == 1, result.output
+    (report,) = json.loads(result.stdout.splitlines()[-1])["reports"]
+    assert (report["suite"], report["repeat"]) == ("shell", "graft run l1 --suite shell --second")
+    for arguments in (("--suite", "shell", "--suite", "unit"), ("--suite", "unit")):
+        result = graft("l1", "--second", "--checkout", str(fork), *arguments)
+        assert (result.exit_code, "unit: proved once only" in result.stderr) == (2, True), result.output
+
+
 def test_what_can_t_run_ends_with_2_and_says_what_to_mend(fork: Path, tmp_path: Path) -> None:
     for arguments, words in (
         (("l1", "--suite", "nope", "--checkout", str(fork)), "has no suite nope; it has"),

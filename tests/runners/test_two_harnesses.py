@@ -58,6 +58,7 @@ async def test_two_harnesses_prove_a_suite_and_where_they_disagree_it_is_said(tm
             comment = "\n".join(world.comments(number))
             assert f"| `{TEST}` | passed | failed |" in comment
             assert "a wrong row" in comment
+            assert "graft run l1 --suite unit --second" in comment
             assert f"unit disagreed: {TEST} (passed on default, failed on default)" in fork.gate(number)
 
             await fork.pushes("walter", "small", {"lib/table.txt": "1\n2\n", "other.txt": "harmless\n"})
