@@ -20,7 +20,7 @@ from bot.core.signature.patterns import AnyOf
 from bot.core.signature.services import NETWORK_KINDS, service
 from bot.core.signature.speakers import speaker
 from bot.core.signature.trouble import claim, tells, trouble
-from bot.core.signature.wording import guess
+from bot.core.signature.wording import computed, guess
 
 __all__ = ["Signature", "signature"]
 
@@ -63,6 +63,8 @@ _OUTSIDE = frozenset(
 # what a test tool raises in itself where a plugin was written for another version of it
 _OF_VERSIONS = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError"})
 _OF_RUNNERS = frozenset({"runner lost", "runner stopped", "runner error"})
+# kinds told by words that a program may use as well
+_OF_ANY_WORDS = _OF_RUNNERS | {"machinery", "trouble", "checksum", "container start", "host memory", "connection cut"}
 _TEST_FRAME = re.compile(r"^test_\w+$")
 
 
@@ -134,6 +136,8 @@ def _guessed(reading: _Reading) -> str:
 def _class(best: Found, reading: _Reading) -> str:
     """The class of what was found; never infra where code alone can have done something else in the text."""
     if best.cls == INFRA and any(found.hard and found.title != best.title for found in reading.found):
+        return UNKNOWN
+    if best.cls == INFRA and best.kind in _OF_ANY_WORDS and computed(best.title):
         return UNKNOWN
     if best.rank == Rank.TIMEOUT and base(reading.asked) in _OUTSIDE:
         return INFRA

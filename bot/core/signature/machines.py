@@ -314,7 +314,7 @@ NETWORK = rules(
         r"Send failure",
         r"transfer closed",
         r"unexpected EOF(?! while)",
-        r"failed to (?:copy|read|pull|push|fetch|send|receive|download|upload|export|solve)\b.{0,200}: EOF$",
+        r"^(?:error: )?failed to (?:copy|pull|push|fetch|receive|download|upload|export|solve)\b.{0,200}: EOF$",
         r"invalid index-pack output",
         r"ProtocolError",
         r"ServerDisconnected",

@@ -35,7 +35,7 @@ _KINDS = (
         "kernel",
         r"kernel|earlyoom|EXT4-fs|XFS|BTRFS|nvme\w*|mlx\d\w*|ib_\w+|pcieport|EDAC|mce|md/\w+|ata\d[\d.]*|sd[a-z]\d*|blk_\w+"
         r"|Lustre\w*"
-        r"|NFS|nfs\d?|systemd(?:-\w+)?|udevd?|watchdog|thermal|ACPI|DMAR|IOMMU|AMD-Vi|Memory cgroup",
+        r"|NFS|nfs\d?|systemd(?:-\w+)?|udevd?|watchdog(?=: BUG)|thermal|ACPI|DMAR|IOMMU|AMD-Vi|Memory cgroup",
     ),
     (
         "agent",
@@ -62,6 +62,20 @@ _SPEAKER = re.compile(
     + r")(?: error| warning)?(?:\[\d+\]| ?\(\w{1,20}\)|-\d+| (?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.\d"
     r"| \(device [\w-]+\))?(?:: "
     r"| (?=[\[*]))(?P<said>.+)$"
+)
+# speakers whose names are also those of programs and words: they have to speak of machines
+_NAMESAKES = re.compile(
+    r"^(?:kernel|thermal|nvidia\S*|amdgpu\S*|amdkfd|flux\S*|nomad|singularity|remoting|lima|colima|goma|reclient"
+    r"|i915|sd\w*|ib_\w+|mlx\w+|blk_\w+|nv-\S+|kfd\S*|rclone|runc|crun|install|mount|dkms|mce|e|hudson\S*|jenkins\S*"
+    r"|kube-\S+|nvme\w*|ata\S+|md/\w+|xfs|nfs\d?|iommu|acpi)$"
+)
+_OF_MACHINES = re.compile(
+    r"\b(?:devices?|drivers?|hosts?|nodes?|gpus?|cpus?|pci\w*|nvlink|nvml|firmware|fabric|module|memory|oom\w*|disks?|volumes?"
+    r"|mount\w*|filesystem|I/O|sectors?|journal|controller|controllers|port|link|links|sockets?|connect\w*|network|timeout"
+    r"|timed out|server|service|daemon|process|processes|pid|cgroup|container|image|registry|agent|channel|queue|ring"
+    r"|reset|xid|ecc|temperature|power|clock|lockup|hung|stuck|kill\w*|permission|fetch|mirror|lock|mode|bus|interrupt|offline"
+    r"|watchdog|modprobe|library|version|space|blocked|page|corrupt\w*|vm|slave|certificate|token|auth\w*)\b",
+    re.I,
 )
 _UCX = re.compile(
     r"^(?:\[\S{1,80}(?: {1,4}:\d+)?\] {1,4}\S{1,200}:\d+ {1,4}(?:UCX|UCC|OFI|PSM\d?) {1,4}(?:ERROR"
@@ -126,6 +140,8 @@ def speaker(line: str) -> Found | None:
     if name in ("scheduler", "container", "transfer") and _RAN.search(said):
         return Found("exit", Rank.WRAPPER + 5, UNKNOWN, ("exit",), line, by_test=True)
     if not _TROUBLED.search(line) and not _CALLED.search(said):
+        return None
+    if _NAMESAKES.match(found[name].lower()) and not _OF_MACHINES.search(said):
         return None
     return Found("machinery", Rank.SERVICE, _whose(name, said), (found[name].lower(), mask(said)), line)
 

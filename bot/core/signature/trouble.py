@@ -128,9 +128,10 @@ _PLAINLY = re.compile(
     r"|driver|dns|proxy)\b)"
     r"|(?P<exhausted>\b(?:could not find an available|no (?:free|available|more)|out of|exhausted (?:all )?)\b.{0,40}"
     r"\b(?:ip(?:v4)? address|address pool|ports?|subnets?|licen[sc]es?|executors?)\b)"
-    r"|(?P<pools>\ball (?:\w+ ){0,2}(?:address pools?|addresses|ports|slots|executors|seats) (?:have been|are)\b)"
-    r"|(?P<retries>retry count(?:er)? exceeded|retries exhausted|maximum (?:number of )?retries)"
-    r"|(?P<lock>\block\b.{0,80}\b(?:another|other) process (?:holds|has|is using|owns))"
+    r"|(?P<pools>\ball (?:\w+ ){0,2}(?:address pools?|addresses|ports|executors) (?:have been|are)\b)"
+    r"|(?P<retries>\b(?:transport|download|upload|connect\w*|http\w*|requests?|fetch\w*|artifact|host|server|service|remote"
+    r"|network|push|pull|job)\b.{0,80}(?:retry count(?:er)? exceeded|retries exhausted|maximum (?:number of )?retries))"
+    r"|(?P<lock>\block\b.{0,80}(?:/|\bfile\b|\bdevice\b).{0,80}\b(?:another|other) process (?:holds|has|is using|owns))"
     r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
     re.I,
 )
@@ -178,9 +179,8 @@ def trouble(line: str, *, exception: str | None) -> Found | None:
     if claim(line, exception):
         return None
     line = line[:_LONGEST]
-    for read in (_number, _answer):
-        if found := read(line):
-            return found
+    if found := _number(line) or _answer(line, exception):
+        return found
     if exception is not None and not _speaks_of_outside(exception):
         return None
     line = _HUMP.sub(" ", line)
@@ -214,12 +214,14 @@ def _number(line: str) -> Found | None:
     return _found(line, "errno", str(number))
 
 
-def _answer(line: str) -> Found | None:
+def _answer(line: str, exception: str | None) -> Found | None:
     if found := _AWS.search(line):
         return _found(line, "aws", found["code"]) if _AWS_BUSY.search(found["code"]) else None
     if (found := _GRPC.search(line)) and not _ENDED.search(line):
         return _found(line, "rpc", (found["code"] or found["python"] or found["java"] or found["said"]).lower())
     if (found := _HTTP.search(line)) and not _OWN.search(line):
+        if found["status"] == "500" and exception and "://" not in line:
+            return None  # any server's own mistake
         return _found(line, "http", found["status"] or found["spelt"])
     if found := _API_SERVER.search(line):
         return _found(line, "api server", found["code"])

@@ -84,6 +84,13 @@ _OF_PROGRAMS = re.compile(
     r"|sig[a-z]{3,4}|interrupt\w*|cancel\w*|copy|events?|fence|barrier|stage)\b|%\w|::|#\w",
     re.I,
 )
+# of what is computed and compiled: no machine says it, whoever seems to speak
+_COMPUTED = re.compile(
+    r"(?<![/.\w-])(?:ops?|operands?|tensors?|dtypes?|shapes?|strides?|layouts?|loops?|warps?|tiles?|lower(?:ed|ing)|unify"
+    r"|legali[sz]\w*|compiled?|matri(?:x|ces)|dialects?|insertion point|cannot select|mfma|wmma|LDS|sm_\d+|mock\w*"
+    r"|unexpected token|operator|registers?"
+    r"|in function|inputs?|evaluated?|graphs?|solver|allocator|pass(?= ['`\"])|lhs|rhs|strides)(?![/\w-]|\.\w)"
+)
 _LEAST = {INFRA: 0.7, CODE: 0.6, HARNESS: 0.6}
 _SPEAKS, _LEAST_SPEAKING = 30, 3  # hundredths; words
 _LEAST_DOUBT = 0.12  # how likely code may be where infra is said
@@ -104,10 +111,17 @@ def guess(lines: Sequence[str]) -> str:
     if best == UNKNOWN or chances[best] < _LEAST[best]:
         return UNKNOWN
     if best == INFRA and (
-        chances[CODE] > _LEAST_DOUBT or _speaking(found) < _LEAST_SPEAKING or any(map(_OF_PROGRAMS.search, lines))
+        chances[CODE] > _LEAST_DOUBT
+        or _speaking(found) < _LEAST_SPEAKING
+        or any(_OF_PROGRAMS.search(line) or computed(line) for line in lines)
     ):
         return UNKNOWN
     return best
+
+
+def computed(line: str) -> bool:
+    """Whether the line speaks of what is computed, which is never a machine's trouble."""
+    return _COMPUTED.search(line) is not None
 
 
 def _speaking(found: Sequence[str]) -> int:
