@@ -118,7 +118,7 @@ MACHINE = rules(
         r"(?P<session>session) for this (?:runner|agent)",
         r"(?P<fit>No) (?:compatible|suitable|idle|free) (?:runner|agent|machine)s?",
         r"(?P<none>No) (?:hosted )?(?:runner|agent|machine)s? (?:matching|available|found|online|could be)",
-        r"\b(?P<none>no|any) (?:\w{1,20} )?(?:runner|agent|machine|executor)s? (?:(?:of|with|for|in) .{1,60} )?"
+        r"\b(?P<none>no|any) (?:\w{1,20} )?(?:runner|agent|machine|executor)s? (?:(?:of|with|for) .{1,60} )?"
         r"(?:(?:is|are) )?(?:online|connected|registered)\b",
         r"(?P<wait>waiting) for a (?:hosted )?runner",
     ),
@@ -155,7 +155,7 @@ MACHINE = rules(
     ),
     (
         "container start",
-        r"(?:unable|failed) to (?P<what>retrieve|attach|inspect|remove|prune|restart)\b.{0,40}\bcontainer",
+        r"(?:unable|failed) to (?P<what>retrieve|attach|inspect|remove|prune|restart) (?:the |a )?container\b",
         r"OCI runtime create failed(?!.{0,200}executable file not found)",
         r"nvidia-container-cli",
         r"failed to create (?:shim |containerd )?task(?!.{0,200}executable file not found)",

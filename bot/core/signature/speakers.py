@@ -56,6 +56,17 @@ _SHELL = re.compile(
     r"|tail|sort|cut"
     r"|date|env|sudo|install|source|pushd|popd|sha256sum|base64|envsubst|realpath|readlink|stat|touch): (?P<said>.+)$"
 )
+# such of them as are words
+_WORDS = frozenset(
+    ["find", "cat", "cut", "sort", "stat", "touch", "head", "tail", "tee", "date", "install", "ls", "env", "cp", "mv"]
+)
+_OF_FILES = re.compile(
+    r"no such (?:file|command)|cannot \w+(?: \w+)* ['‘/]|invalid (?:option|\w+ ['‘])|missing (?:file |destination )"
+    r"|(?:missing|extra) operand|unrecognized option|permission denied"
+    r"|(?:not|is) a directory|unknown (?:option|predicate)"
+    r"|illegal option|error (?:reading|writing)|read-only",
+    re.I,
+)
 _SPEAKER = re.compile(
     r"^(?:kernel: )?(?:\[ *\d+\.\d+\] )?(?:fatal: |ERROR:|Error: |error: |Warning )?(?:"
     + "|".join(f"(?P<{name}>{words})" for name, words in _KINDS)
@@ -66,17 +77,19 @@ _SPEAKER = re.compile(
 # speakers whose names are also those of programs and words: they have to speak of machines
 _NAMESAKES = re.compile(
     r"^(?:kernel|thermal|nvidia\S*|amdgpu\S*|amdkfd|flux\S*|nomad|singularity|remoting|lima|colima|goma|reclient"
-    r"|i915|sd\w*|ib_\w+|mlx\w+|blk_\w+|nv-\S+|kfd\S*|rclone|runc|crun|install|mount|dkms|mce|e|hudson\S*|jenkins\S*"
+    r"|i915|sd\w*|ib_\w+|mlx\w+|blk_\w+|nv-\S+|kfd\S*|rclone|curl|wget|ssh\S*|scp|sftp|rsync|gpg|runc|crun|install|mount|dkms|mce|e|hudson\S*|jenkins\S*"
     r"|kube-\S+|nvme\w*|ata\S+|md/\w+|xfs|nfs\d?|iommu|acpi)$"
 )
 _OF_MACHINES = re.compile(
     r"\b(?:devices?|drivers?|hosts?|nodes?|gpus?|cpus?|pci\w*|nvlink|nvml|firmware|fabric|module|memory|oom\w*|disks?|volumes?"
-    r"|mount\w*|filesystem|I/O|sectors?|journal|controller|controllers|port|link|links|sockets?|connect\w*|network|timeout"
+    r"|mount(?:ed|ing| point)|fs|options?|urls?|peer|resolve\w*|ssl|tls|http\S*|keys?|files?|directory|recv|receive\w*"
+    r"|filesystem|I/O|sectors?|journal|controller|controllers|port|link|links|sockets?|connect\w*|network|timeout"
     r"|timed out|server|service|daemon|process|processes|pid|cgroup|container|image|registry|agent|channel|queue|ring"
     r"|reset|xid|ecc|temperature|power|clock|lockup|hung|stuck|kill\w*|permission|fetch|mirror|lock|mode|bus|interrupt|offline"
     r"|watchdog|modprobe|library|version|space|blocked|page|corrupt\w*|vm|slave|certificate|token|auth\w*)\b",
     re.I,
 )
+_OF_TESTS = re.compile(r"\b(?:tests?|test_\w+|cuda:\d)\b")
 _UCX = re.compile(
     r"^(?:\[\S{1,80}(?: {1,4}:\d+)?\] {1,4}\S{1,200}:\d+ {1,4}(?:UCX|UCC|OFI|PSM\d?) {1,4}(?:ERROR"
     r"|FATAL) {1,4}|libfabric:\S{1,200}<(?:warn|error)> ?)(?P<said>.+)$"
@@ -128,7 +141,7 @@ def speaker(line: str) -> Found | None:
         return Found("machinery", Rank.SERVICE, cls, ("nccl", mask(found["said"])), line)
     if found := _UCX.search(line):
         return Found("machinery", Rank.SERVICE, INFRA, ("ucx", mask(found["said"])), line)
-    if found := _SHELL.match(line):
+    if (found := _SHELL.match(line)) and (found["tool"] not in _WORDS or _OF_FILES.search(found["said"])):
         return Found("shell", Rank.SERVICE, HARNESS, (found["tool"], mask(found["said"])), line)
     found = _SPEAKER.match(line)
     if found is None:
@@ -141,7 +154,7 @@ def speaker(line: str) -> Found | None:
         return Found("exit", Rank.WRAPPER + 5, UNKNOWN, ("exit",), line, by_test=True)
     if not _TROUBLED.search(line) and not _CALLED.search(said):
         return None
-    if _NAMESAKES.match(found[name].lower()) and not _OF_MACHINES.search(said):
+    if _NAMESAKES.match(found[name].lower()) and (not _OF_MACHINES.search(said) or _OF_TESTS.search(said)):
         return None
     return Found("machinery", Rank.SERVICE, _whose(name, said), (found[name].lower(), mask(said)), line)
 

@@ -58,7 +58,7 @@ _NOUNS = (
     (
         "network",
         _any(
-            r"remoting|the channel|container registry|package mirror|load balancer|remote (?:server|host)|nameserver",
+            r"the channel|container registry|package mirror|load balancer|remote (?:server|host)|nameserver",
             r"conda\w*http\w*",
         ),
         r"network|registry|mirror|proxy|gateway|endpoint|backend|bucket",
@@ -111,8 +111,9 @@ _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z][a-z])")  # NodeNotReady
 # the kernel's own log: its part, and that it is not well
 _KERNEL = re.compile(
     r"^(?:kernel: )?(?:\[ *\d+\.\d+\] )?"
-    r"(?P<part>watchdog: BUG|BUG|INFO: task|mce|EDAC|EXT4-fs|XFS|Buffer I/O|nvme\d*|blk\w*|pcieport|AER|mlx\d\w*"
-    r"|amdgpu|NVRM|thermal|CPU\d+|NMI)\b.{0,80}?\b"
+    r"(?P<part>(?-i:watchdog: BUG|BUG(?=: (?:soft|hard|unable|kernel|workqueue))|INFO: task"
+    r"|mce|EDAC|EXT4-fs|XFS|Buffer I/O|nvme\d*|blk\w*|pcieport|AER|mlx\d\w*"
+    r"|amdgpu(?=:? [\da-f]{4}:|: )|NVRM|thermal|CPU\d+(?=: )|NMI))\b.{0,80}?\b"
     r"(?P<what>soft lockup|hard lockup|hung|blocked for more|Hardware Error|Machine Check|link (?:is )?down"
     r"|I/O error|error|throttled|timeout|reset)",
     re.I,
