@@ -361,6 +361,7 @@ def test_what_was_learned_from_is_not_what_is_measured() -> None:
         "no agent in scene is connected",
         "RuntimeError: unable to remove element from container",
         "error: failed to attach debug info to container",
+        "RuntimeError: cache corrupted: entry hash does not match source",
     ],
 )
 def test_what_programs_say_in_the_words_of_machines_is_never_infra(text: str) -> None:

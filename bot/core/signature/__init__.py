@@ -65,6 +65,7 @@ _OF_VERSIONS = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError"
 _OF_RUNNERS = frozenset({"runner lost", "runner stopped", "runner error"})
 # kinds told by words that a program may use as well
 _OF_ANY_WORDS = _OF_RUNNERS | {"machinery", "trouble", "checksum", "container start", "host memory", "connection cut"}
+_FETCHED = re.compile(r"://|download|archive|package|wheel|layer|zip|tar\b|gz\b|whl\b|index|file", re.I)
 _TEST_FRAME = re.compile(r"^test_\w+$")
 
 
@@ -259,7 +260,10 @@ def _outside(text: str, exception: str | None) -> Found | None:
     found = service(text, exception=exception is not None)
     if found is None or found.cls not in (INFRA, UNKNOWN):
         return found
-    own = exception == "RuntimeError" and found.kind in _OF_RUNNERS  # a node of a graph, an instance of a class
+    own = exception == "RuntimeError" and (
+        found.kind in _OF_RUNNERS  # a node of a graph, an instance of a class
+        or (found.kind == "checksum" and not _FETCHED.search(text))
+    )
     return None if own or claim(text, exception) else found
 
 
