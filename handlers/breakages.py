@@ -91,13 +91,15 @@ class Desk:
 async def remembered_of(desk: Desk, row: Breakage, trunk: Trunk) -> Remembered:
     """What triage's core needs of a stored breakage, with what a person did to its issue."""
     data, state = row.data, State(row.state)
+    gone = await gone_tests(desk.fork, trunk, row) if state.alive else {}
     known = Known(
         signature=data["signature"],
         red=frozenset(Test(suite, test) for suite, test in data.get("red", [])),
         first_red=data.get("first_bad"),
         last_green=data.get("last_good") or data.get("after"),
         flaky=state is State.FLAKY,
-        gone=await gone_tests(desk.fork, trunk, row) if state.alive else frozenset(),
+        gone=frozenset(gone),
+        renamed=frozenset(test for test, passed in gone.items() if passed),
         parted=await parted_at(desk.fork, trunk, row) if state.alive else None,
     )
     return Remembered(known, state, data.get("closed_at"), await _hand_of(desk, row))

@@ -13,15 +13,16 @@ from handlers.fork import FORK, Fork
 from handlers.manifest import changes_between
 
 
-async def gone_tests(fork: Fork, trunk: Trunk, row: Breakage) -> frozenset[Test]:
+async def gone_tests(fork: Fork, trunk: Trunk, row: Breakage) -> dict[Test, bool]:
     """The tests of suites that are not run any more, and those that a commit since their last red deleted or renamed,
-    once their suite ran there and did not miss them. A renamed one is gone once it ran under its new name.
+    once their suite ran there and did not miss them: True for one that passed under a new name. A renamed one is gone
+    once it ran under that.
     """
-    found: set[Test] = set()
+    found: dict[Test, bool] = {}
     for series, names in row.data.get("suites", {}).items():
         tests = [Test(series, name) for name in names]
         if not _is_run(fork.config, series):
-            found.update(tests)
+            found |= dict.fromkeys(tests, False)
             continue
         red = {test.id for test in map(_test, row.data.get("red", [])) if test.suite == series}
         for since, unseen in _unseen(trunk, tests, red, row.data.get("first_bad")).items():
@@ -31,8 +32,8 @@ async def gone_tests(fork: Fork, trunk: Trunk, row: Breakage) -> frozenset[Test]
             except GitError as error:
                 fork.ctx.log.warning("whether tests are gone can't be told", suite=series, error=str(error))
                 continue
-            found.update(gone)
-    return frozenset(found)
+            found |= gone
+    return found
 
 
 async def parted_at(fork: Fork, trunk: Trunk, row: Breakage) -> str | None:
@@ -80,11 +81,12 @@ def _unseen(trunk: Trunk, tests: list[Test], red: set[str], first: str | None) -
     return found
 
 
-def _gone(fork: Fork, trunk: Trunk, since: str, newest: int, tests: tuple[Test, ...]) -> list[Test]:
+def _gone(fork: Fork, trunk: Trunk, since: str, newest: int, tests: tuple[Test, ...]) -> dict[Test, bool]:
     changes = changes_between(fork.git.path, since, trunk.order[newest], tuple(test.id for test in tests))
-    gone = []
+    gone = {}
     for test in tests:
         (now,) = adjust(tests=[test.id], changes=changes, include_added=False) or ("",)
-        if now != test.id and (not now or trunk.look(Test(test.suite, now), newest).word is not Word.UNKNOWN):
-            gone.append(test)
+        word = trunk.look(Test(test.suite, now), newest).word
+        if now != test.id and (not now or word is not Word.UNKNOWN):
+            gone[test] = word is Word.SUCCESSFUL
     return gone

@@ -76,10 +76,28 @@ async def test_a_test_that_is_deleted_and_one_that_only_does_not_report(tmp_path
         assert issue.state == "open"
         gone = await t.moves("Go on", {"lib/other.py": "x = 1\n"})
         await t.told(gone, green=[C])
+        assert issue.state == "open", "that nobody looks any more is no proof"
+        assert "its tests are no more, so that nothing can tell whether they would pass" in issue.body
+        assert "did not run since" not in issue.body
+        await t.world.sandbox.as_user("olga").request(
+            "PATCH", f"/repos/{FORK}/issues/{issue.number}", {"state": "closed", "state_reason": "completed"}
+        )
+        await t.world.settle()
+        await t.fork.sweep()
+        assert issue.state == "closed" and "state:fixed" in issue.labels
+        assert "A person closed it; nothing can tell whether its tests would pass" in t.comments(issue.number)[-1]
+        assert await t.world.failures() == []
+
+
+async def test_a_test_that_is_renamed_and_mended_in_one(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        await broken(t, A)
+        (issue,) = t.issues("open")
+        text = source("a", "b", "c").replace("def test_a(", "def test_a2(")
+        both = await t.moves("Mend and rename", {FILE: text, "lib/layout.py": "x = 1\n"})
+        await t.told(both, green=[A2, B, C])
         assert (issue.state, issue.state_reason) == ("closed", "completed")
-        said = t.comments(issue.number)[-1]
-        assert f"Its tests are no more at `{gone[:10]}`, so that nothing can tell whether they would pass" in said
-        assert "its tests are no more" in issue.body
+        assert f"or is no more, at `{both[:10]}`" in t.comments(issue.number)[-1]
         assert await t.world.failures() == []
 
 
@@ -92,10 +110,17 @@ async def test_a_suite_that_leaves_the_file_while_its_breakage_is_open(tmp_path:
         number = await t.fork.opens("walter", "feature", {"lib/feature.py": "y = 1\n"})
         await t.fork.ends(number)
         assert t.fork.gate(number).startswith("block: trunk is red in core")
-        left = await t.moves("No unit any more", {".github/graft.yml": without})
+        await t.moves("No unit any more", {".github/graft.yml": without})
+        await t.fork.sweep()
+        assert issue.state == "open"
+        assert "its tests are no more, so that nothing can tell whether they would pass" in issue.body
+        assert t.fork.gate(number).startswith("block: trunk is red in core"), "a gate opens by no such way"
+        await t.world.sandbox.as_user("olga").request(
+            "PATCH", f"/repos/{FORK}/issues/{issue.number}", {"state": "closed", "state_reason": "completed"}
+        )
+        await t.world.settle()
         await t.fork.sweep()
         assert issue.state == "closed"
-        assert f"Its tests are no more at `{left[:10]}`" in t.comments(issue.number)[-1]
         assert not t.fork.gate(number).startswith("block: trunk is red")
         t.world.clock.forward(days=9)
         await t.fork.sweep()

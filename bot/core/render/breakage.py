@@ -135,15 +135,14 @@ def change_text(step: Step, finding: Finding) -> str:
 
 def _over(finding: Finding) -> str:
     """By what it is over."""
-    at = f"at {short(finding.ended)}"
     if not finding.gone:
-        return f"Each of its tests ran and passed {at}."
+        return f"Each of its tests ran and passed at {short(finding.ended)}."
     named = ", ".join(code(test.id) for test in finding.gone[:10])
     more = f" and {len(finding.gone) - 10} more" if len(finding.gone) > 10 else ""
     what = f"Renamed, deleted or of a suite that is not run any more: {named}{more}."
-    if len(finding.gone) == len(finding.tests):
-        return f"Its tests are no more {at}, so that nothing can tell whether they would pass. {what}"
-    return f"Each of its tests ran and passed, or is no more, {at}. {what}"
+    if finding.vanished:
+        return f"A person closed it; nothing can tell whether its tests would pass. {what}"
+    return f"Each of its tests ran and passed, or is no more, at {short(finding.ended)}. {what}"
 
 
 def _unproved(finding: Finding) -> str:

@@ -12,6 +12,7 @@ from bot.core.triage.signals import Test, Trunk, Word
 STRETCHES = 3  # red stretches in the window that make a cause a flapping one
 STEADY = 3  # reds in a row, none green between, that make one flake more than that
 STEADY_AGAIN = 5  # the same, of a cause that was flaky before
+VANISHED = "its tests are no more, so that nothing can tell whether they would pass: close it if they were meant to go"
 MANY_GREENS = (10, 60)  # the least and most greens in a row that end a flaky one
 
 
@@ -39,8 +40,9 @@ class Ineligible(StrEnum):
 class Known:
     """What is remembered of a breakage from before the window: the tests still red, since when, and how it stood.
 
-    `gone` are its tests that trunk has no more. `parted`: trunk was rewritten, and shares no newer commit with what it
-    was when the tests were red: what passed up to there passed before.
+    `gone` are its tests that trunk has no more, `renamed` those of them that passed under a new name. `parted`: trunk
+    was rewritten, and shares no newer commit with what it was when the tests were red: what passed up to there passed
+    before.
     """
 
     signature: str
@@ -49,6 +51,7 @@ class Known:
     last_green: str | None = None
     flaky: bool = False
     gone: frozenset[Test] = frozenset()
+    renamed: frozenset[Test] = frozenset()
     parted: str | None = None
 
 
@@ -73,8 +76,9 @@ class Finding:
     """One cause on this trunk. Shas are None where they lie before the window and are not remembered.
 
     `red` are its tests without a green since they failed by it; of these `elsewhere` fail by another cause now and
-    `unseen` did not run since. `gone` are those that would be red, and that trunk has no more. `after` and `first_red`
-    bound the commits that can have brought it: after the first, up to the second.
+    `unseen` did not run since. `gone` are those without a green that trunk has no more; they stay red where nothing
+    else shows that the cause is gone. `after` and `first_red` bound the commits that can have brought it: after the
+    first, up to the second.
     """
 
     signature: str
@@ -102,6 +106,11 @@ class Finding:
         """True while something must be done about it."""
         return bool(self.red) or self.kind is Kind.FLAKY
 
+    @property
+    def vanished(self) -> bool:
+        """True where all that is red is no more: no run will ever tell whether it would pass."""
+        return bool(self.red) and set(self.red) <= set(self.gone)
+
 
 def find(trunk: Trunk, signature: str, known: Known | None = None) -> Finding:
     """Read one cause's history. `known` adds what lies before the window."""
@@ -113,7 +122,9 @@ def find(trunk: Trunk, signature: str, known: Known | None = None) -> Finding:
         return Finding(signature, Kind.INELIGIBLE, Ineligible.NOT_SEEN.value, (), (), ineligible=Ineligible.NOT_SEEN)
     red, stretches, greens, since = _walk(trunk, signature, tests, remembered, parted)
     gone = red & known.gone if known else set()
-    red -= gone
+    told = red - gone
+    if gone and known and (told or gone & known.renamed or not known.gone.issuperset(tests)):
+        red = told  # the others tell what becomes of the cause
     last = stretches[-1] if stretches else Stretch(None, None)
     first_red = trunk.order[last.first] if last.first is not None else (known.first_red if known else None)
     last_green, after, changed, born = _bounds(trunk, signature, tests, last)
@@ -127,9 +138,9 @@ def find(trunk: Trunk, signature: str, known: Known | None = None) -> Finding:
         flaky=bool(known and known.flaky),
         based=after is not None or last_green is not None,
         gone=bool(gone),
-        left=bool(gone) and not known.gone.issuperset(tests) if known else True,
+        vanished=bool(red) and not told,
     )
-    elsewhere, unseen = _now(trunk, signature, red)
+    elsewhere, unseen = _now(trunk, signature, told)
     return Finding(
         signature=signature,
         kind=kind,
@@ -263,15 +274,15 @@ def _kind(
     flaky: bool,
     based: bool,
     gone: bool,
-    left: bool,
+    vanished: bool,
 ) -> tuple[Kind, str, Ineligible | None]:
     last = stretches[-1] if stretches else Stretch(None, None)
     mixed = sum(one.mixed for one in stretches)
     reds = sum(one.reds for one in stretches)
     came_back = max((one.returns for one in stretches), default=0)
     flapping = flaky or mixed > 0 or len(stretches) >= STRETCHES or came_back >= STRETCHES - 1
-    if gone and not red and not left:
-        return Kind.FIXED, "its tests are no more", None
+    if vanished:
+        return Kind.FLAKY if flaky else Kind.REGRESSION, VANISHED, None
     steady = red and not last.mixed and last.row >= (STEADY_AGAIN if flapping else STEADY)
     if flapping and not steady:
         if not red and since >= greens_needed(reds, greens - since):

@@ -82,6 +82,8 @@ def step(*, before: State | None, finding: Finding, hand: Hand = Hand.NOTHING, n
         return Step(before, Change.NONE, finding.why)
     if finding.kind is Kind.FIXED:
         return Step(State.FIXED, Change.FIXED, finding.why)
+    if hand is Hand.CLOSED and finding.vanished:
+        return Step(State.FIXED, Change.FIXED, "its tests are no more, and a person closed it", by_hand=True)
     if hand is Hand.CLOSED:  # a merge's "Fixes #n", or a person: neither is a run in which the tests passed
         return Step(alive if State.FLAKY in (alive, before) else before, Change.UNPROVED, finding.why)
     if alive is State.FLAKY:
