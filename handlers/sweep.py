@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from datetime import timedelta
 
-from bot.context import Context, Job
+from bot.context import Context, GitError, Job
 from handlers.alarm import watch
-from handlers.fork import open_fork
+from handlers.fork import Fork, open_fork
 from handlers.refs import forget_refs
 from handlers.runner import offer
 from handlers.validate import push_again
+
+_PACKED = "packed"
 
 
 async def sweep(ctx: Context, job: Job) -> None:
@@ -29,6 +32,19 @@ async def sweep(ctx: Context, job: Job) -> None:
     await fork.enqueue("triage", "trunk")
     await push_again(fork)
     await forget_refs(fork, pulls)
+    await _pack(fork)
+
+
+async def _pack(fork: Fork) -> None:
+    """Once a day: each fetch leaves a pack and each batch loose objects, and git slows down with their number."""
+    today = fork.now.date().isoformat()
+    if await fork.note(_PACKED) == today:
+        return
+    await fork.put_note(_PACKED, today)
+    try:
+        await asyncio.to_thread(fork.git.maintain)
+    except GitError as error:
+        fork.ctx.log.warning("the mirror was not packed", error=str(error))
 
 
 async def prune(ctx: Context, job: Job) -> None:

@@ -221,8 +221,30 @@ def test_fetch_push_and_lease(work: Work, tmp_path: Path) -> None:
     assert refused.value.kind == "stale_lease"
     mirror.push(target, "", "graft/bundle/x", expected=second)
     assert bare.refs() == {}
+
+
+def test_packs_and_loose_objects_do_not_pile_up(work: Work, tmp_path: Path) -> None:
+    mirror = Git.open_mirror(tmp_path / "mirror.git")
+    heads = []
+    for number in range(6):
+        heads.append(work.commit(f"{number}", {f"{n}/{number}": f"{n} {number}\n" for n in range(60)}))
+        mirror.fetch(str(work.path), ["+refs/heads/*:refs/heads/*"])
+    lost = mirror.write_commit(
+        tree=mirror.tree_of("main"), parents=[heads[-1]], message="of no branch", author_name="a", author_email="a@b",
+        author_date="0 +0000", committer_name="a", committer_email="a@b", committer_date="0 +0000",
+    )  # fmt: skip
+    objects = mirror.path / "objects"
+    assert len(list(objects.glob("pack/*.pack"))) > 2
+    with mirror:
+        assert mirror.tree_of(heads[0])
+        mirror.maintain()
+        assert len(list(objects.glob("pack/*.pack"))) <= 2
+        assert not list(objects.glob("[0-9a-f][0-9a-f]/*"))
+        assert [mirror.commit(sha).subject for sha in heads] == [f"{n}" for n in range(6)]
+        assert mirror.read_file(heads[0], "0/0") == b"0 0\n"
+        assert mirror.commit(lost).subject == "of no branch"
     mirror.maintain()
-    assert mirror.resolve("main") == second
+    assert len(list(objects.glob("pack/*.pack"))) <= 2
 
 
 def test_c23_upstream_that_moved_or_is_gone_is_told_apart(work: Work, tmp_path: Path) -> None:

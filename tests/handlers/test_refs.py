@@ -114,6 +114,32 @@ async def test_what_was_fetched_for_a_pull_request_goes_with_it_and_a_branch_wit
         p.git("update-ref", "refs/heads/main", tip)
 
 
+async def test_the_mirror_is_packed_once_a_day(tmp_path: Path) -> None:
+    async with pair(tmp_path) as p:
+        p.install()
+        await p.settle()
+        objects = p.context.mirror(FORK).path / "objects"
+
+        def loose() -> int:
+            return len(list(objects.glob("[0-9a-f][0-9a-f]/*")))
+
+        async def sweep() -> None:
+            await p.ask("sweep")
+            await p.settle()
+
+        assert loose(), "batches were built here"
+        p.clock.forward(days=1)
+        await sweep()
+        assert loose() == 0
+        p.context.mirror(FORK).write_blob(b"of the same day")
+        await sweep()
+        assert loose() == 1
+        p.clock.forward(days=1)
+        await sweep()
+        assert loose() == 0
+        assert await p.failures() == []
+
+
 async def test_a_rewritten_upstream_is_kept_while_it_is_to_be_decided(tmp_path: Path) -> None:
     async with pair(tmp_path) as p:
         p.install()

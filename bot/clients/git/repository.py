@@ -103,9 +103,9 @@ class Git(Remotes):
         return {name: sha for sha, _, name in (line.partition(" ") for line in lines)}
 
     def maintain(self) -> None:
-        """Pack what is loose and drop what nothing has named for two weeks. Not while others write here."""
-        self._run(["repack", "-q", "-d", "-l"])
-        self._run(["prune", "--expire=2.weeks.ago"])
+        """Pack what is loose and join small packs, at any time: nothing is dropped, large packs stay as they are."""
+        # on the disk before what it holds is removed elsewhere
+        self._run(["-c", "core.fsync=committed", "repack", "-q", "-d", "-l", "--geometric=2"])
 
     # history
 
