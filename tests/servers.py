@@ -13,12 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-
-def free_port() -> int:
-    """A port of the loopback that nobody listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+from bot.sandbox.processes import free_port
 
 
 def wait_for_port(port: int, process: subprocess.Popen[Any], seconds: float = 30) -> None:

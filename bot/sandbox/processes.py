@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import random
 import signal
 import socket
 import sys
@@ -20,6 +21,7 @@ RUNNER = "demo-runner"
 RUNNER_TOKEN = "token-of-the-demo's-runner"  # noqa: S105 - known on this machine's loopback only, for one demo
 LABELS = "default"
 _GRACE = 6.0
+_TRIES = 60
 
 
 @dataclass
@@ -119,6 +121,21 @@ class Processes:
         await self.until_up()
         await asyncio.gather(self.programs["worker"].start(), self.programs["runner"].start())
 
+    async def restart(self, name: str) -> None:
+        """Start one again that has ended, as a supervisor does: anew while it ends at once, in the end RuntimeError."""
+        port = {"valkey": self.redis_port, "serve": self.web_port}.get(name)
+        for left in reversed(range(_TRIES)):
+            await self.programs[name].start()
+            try:
+                if port is not None:
+                    await self._until_port(port, name)
+            except RuntimeError:
+                if not left:
+                    raise
+                await asyncio.sleep(0.5)
+            else:
+                return
+
     def _add(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> None:
         self.programs[name] = Program(name, arguments, environment, self.root / "logs" / f"{name}.log")
 
@@ -138,7 +155,9 @@ class Processes:
             with contextlib.suppress(OSError):
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.close()
-                return
+                await writer.wait_closed()
+                if program.process is not None and program.process.returncode is None:
+                    return
             await asyncio.sleep(0.05)
         raise RuntimeError(f"{name} does not listen on {port}: {program.tail()}")
 
@@ -159,7 +178,13 @@ def valkey_command(port: int, folder: Path) -> list[str]:
 
 
 def free_port() -> int:
-    """A port of the loopback that nobody listens on at this moment."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return int(found.getsockname()[1])
+    """A port of the loopback that nobody listens on at this moment, below those that outgoing connections are given.
+
+    Of those one may be taken while its server is started again, by anybody's connection, and by the very client that
+    tries to reach the server: a socket that is given its target's port as its own is connected with itself.
+    """
+    for port in random.sample(range(15_000, 30_000), 1_000):
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError("no port between 15000 and 30000 is free on 127.0.0.1")

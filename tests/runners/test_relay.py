@@ -16,10 +16,10 @@ from bot.clients.store import Store
 from bot.core.config import Suite
 from bot.core.types import Outcome
 from bot.core.validation import RunRequest
+from bot.sandbox.processes import free_port
 from runners.relay import relay
 from runners.workspace import SourceError, Workspace
 from tests.runners.world import REPOSITORY, TOKEN, commit, git, world
-from tests.servers import free_port
 
 SUITE = Suite.model_validate({"suite": "s", "harness": "command", "run": ["cmp", "big", "big"]})
 

@@ -26,9 +26,9 @@ from bot.context import Context
 from bot.core.config import Suite
 from bot.core.types import Level
 from bot.core.validation import RunRequest
+from bot.sandbox.processes import free_port
 from bot.settings import Settings
 from runners.service import RunnerSettings, Service
-from tests.servers import free_port
 
 REPOSITORY = "acme/fork"
 TOKEN = "token-of-the-first-runner"

@@ -1,0 +1,47 @@
+"""Programs that are killed come up again, whatever took their port for a moment."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+from pathlib import Path
+
+import pytest
+
+from bot.sandbox.processes import Processes, Program, free_port, valkey_command
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Processes:
+    found = Processes(tmp_path, web_port=free_port())
+    command = valkey_command(found.redis_port, tmp_path)
+    found.programs["valkey"] = Program("valkey", command, dict(os.environ), tmp_path / "valkey.log")
+    return found
+
+
+async def test_one_whose_port_is_taken_for_a_moment_is_started_anew(processes: Processes) -> None:
+    program = processes.programs["valkey"]
+    await processes.restart("valkey")
+    await program.kill()
+    taken = socket.socket()
+    taken.bind(("127.0.0.1", processes.redis_port))
+    again = asyncio.create_task(processes.restart("valkey"))
+    try:
+        while "in use" not in program.tail(100_000):
+            assert not again.done()
+            await asyncio.sleep(0.02)
+        taken.close()
+        await again
+        reader, writer = await asyncio.open_connection("127.0.0.1", processes.redis_port)
+        writer.write(b"PING\r\n")
+        assert await reader.readline() == b"+PONG\r\n"
+        writer.close()
+        await writer.wait_closed()
+    finally:
+        taken.close()
+        await processes.stop()
+
+
+def test_a_port_is_none_that_outgoing_connections_are_given() -> None:
+    assert {free_port() < 32_768 for _ in range(50)} == {True}
