@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
+
+_BETWEEN = re.compile(r"[\s,;]+")
 
 
 class Disposition(StrEnum):
@@ -126,8 +129,13 @@ class Reason:
 
     def brief(self, most: int) -> tuple[tuple[str, ...], int]:
         """At most so many pieces of evidence that the text does not name already, and how many more there are."""
-        told = [e for e in self.evidence if e not in self.text and not (len(e) == 40 and e[:12] in self.text)]
+        told = [piece for piece in self.evidence if not self._names(piece)]
         return tuple(told[:most]), max(len(told) - most, 0)
+
+    def _names(self, piece: str) -> bool:
+        """Whether the text holds this path or commit as a word of its own; the name of a symbol may be any word."""
+        words = _BETWEEN.split(self.text)
+        return piece in words if "/" in piece or "." in piece else len(piece) == 40 and piece[:12] in words
 
 
 @dataclass(frozen=True, slots=True)

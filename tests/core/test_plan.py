@@ -266,3 +266,9 @@ def test_evidence_that_the_text_names_is_not_told_twice() -> None:
     )
     assert reason.brief(1) == ((other,), 1)
     assert reason.brief(5) == ((other, "lib/B.cpp"), 0)
+
+
+def test_evidence_is_not_lost_for_being_like_a_part_of_the_text() -> None:
+    pieces = ("ops", "get", "files", "lib/A", "a.cpp", "abc123")
+    reason = Reason(ReasonKind.CHANGES_USED_SYMBOL, "changes files of targets and props, as lib/A.cpp does", pieces)
+    assert reason.brief(9) == (pieces, 0)
