@@ -22,6 +22,7 @@ RUNNER_TOKEN = "token-of-the-demo's-runner"  # noqa: S105 - known on this machin
 LABELS = "default"
 _GRACE = 6.0
 _TRIES = 60
+_LOOKS = 1_200
 
 
 @dataclass
@@ -33,6 +34,11 @@ class Program:
     environment: Mapping[str, str]
     log: Path
     process: asyncio.subprocess.Process | None = None
+
+    @property
+    def running(self) -> bool:
+        """True from its start until it has ended."""
+        return self.process is not None and self.process.returncode is None
 
     async def start(self) -> None:
         """Start it; its output is appended to its log."""
@@ -130,8 +136,8 @@ class Processes:
                 if port is not None:
                     await self._until_port(port, name)
             except RuntimeError:
-                if not left:
-                    raise
+                if not left or self.programs[name].running:
+                    raise  # one that runs and does not listen: a second beside it would not either
                 await asyncio.sleep(0.5)
             else:
                 return
@@ -149,14 +155,14 @@ class Processes:
 
     async def _until_port(self, port: int, name: str) -> None:
         program = self.programs[name]
-        for _ in range(1_200):
+        for _ in range(_LOOKS):
             if program.process is not None and program.process.returncode is not None:
                 raise RuntimeError(f"{name} ended with {program.process.returncode}: {program.tail()}")
             with contextlib.suppress(OSError):
                 _, writer = await asyncio.open_connection("127.0.0.1", port)
                 writer.close()
                 await writer.wait_closed()
-                if program.process is not None and program.process.returncode is None:
+                if program.running:
                     return
             await asyncio.sleep(0.05)
         raise RuntimeError(f"{name} does not listen on {port}: {program.tail()}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
+import sys
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,24 @@ async def test_one_whose_port_is_taken_for_a_moment_is_started_anew(processes: P
         await writer.wait_closed()
     finally:
         taken.close()
+        await processes.stop()
+
+
+async def test_one_that_runs_and_does_not_listen_gets_no_second_beside_it(
+    processes: Processes, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("bot.sandbox.processes._LOOKS", 2)
+    deaf = [sys.executable, "-c", "print('begun', flush=True); import time; time.sleep(1000)"]
+    program = processes.programs["valkey"] = Program("valkey", deaf, dict(os.environ), tmp_path / "deaf.log")
+    try:
+        with pytest.raises(RuntimeError, match="does not listen"):
+            await processes.restart("valkey")
+        while not program.tail():
+            assert program.running
+            await asyncio.sleep(0.02)
+        assert program.running
+        assert program.tail() == "begun\n"
+    finally:
         await processes.stop()
 
 
