@@ -24,17 +24,19 @@ def doctor(folder: Path, *arguments: str) -> tuple[int, Any, str]:
     return done.exit_code, json.loads(done.stdout or "null"), done.stderr
 
 
-def test_a_parked_job_is_shown_and_runs_again(tmp_path: Path) -> None:
-    async def park() -> int:
-        store = await Store.open(f"sqlite:///{tmp_path / 'graft.db'}")
-        await store.enqueue("gate", "#12", {}, installation=1, repository="o/r", now=NOW)
-        job = await store.lease(NOW, 30, "w")
-        assert job is not None
-        await store.park(job, "ValueError: no such branch", NOW)
-        await store.close()
-        return job.id
+async def park(folder: Path, why: str) -> int:
+    """A job that was given up; gives its number."""
+    store = await Store.open(f"sqlite:///{folder / 'graft.db'}")
+    await store.enqueue("gate", "#12", {}, installation=1, repository="o/r", now=NOW)
+    job = await store.lease(NOW, 30, "w")
+    assert job is not None
+    await store.park(job, why, NOW)
+    await store.close()
+    return job.id
 
-    number = asyncio.run(park())
+
+def test_a_parked_job_is_shown_and_runs_again(tmp_path: Path) -> None:
+    number = asyncio.run(park(tmp_path, "ValueError: no such branch"))
     status, said, _ = doctor(tmp_path)
     assert status == 1
     assert {"parked", "redis", "github"} <= {one["kind"] for one in said["findings"]}

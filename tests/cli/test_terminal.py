@@ -12,9 +12,8 @@ from typer.testing import CliRunner
 import bot.cli
 from bot.cli import build
 from bot.cli.terminal import plain, say
-from bot.clients.store import Store
+from tests.cli.test_doctor import park
 from tests.clients.test_git import Work, lines
-from tests.conftest import NOW
 
 TITLE = "\x1b]0;another title\x07"
 RED = "\x1b[31m"
@@ -51,15 +50,7 @@ def test_a_commit_of_upstream_s_can_not_write_to_the_terminal(tmp_path: Path) ->
 
 
 def test_what_looks_like_markup_is_shown_as_it_is(tmp_path: Path) -> None:
-    async def park() -> None:
-        store = await Store.open(f"sqlite:///{tmp_path / 'graft.db'}")
-        await store.enqueue("gate", "#12", {}, installation=1, repository="o/r", now=NOW)
-        job = await store.lease(NOW, 30, "w")
-        assert job is not None
-        await store.park(job, "KeyError: [/x] is not [bold]", NOW)
-        await store.close()
-
-    asyncio.run(park())
+    asyncio.run(park(tmp_path, "KeyError: [/x] is not [bold]"))
     environment = {"GRAFT_DATA": str(tmp_path), "GRAFT_REDIS_URL": "redis://127.0.0.1:1", "COLUMNS": "300"}
     done = CliRunner().invoke(build(["doctor"]), ["doctor"], env=environment)
     assert "KeyError: [/x] is not [bold]" in done.stdout
