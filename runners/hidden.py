@@ -9,10 +9,13 @@ from __future__ import annotations
 
 import ctypes
 import json
+import logging
 import os
 import re
 import sys
 from collections.abc import Mapping
+
+log = logging.getLogger("graft.runner")
 
 _FILE = "GRAFT_HIDDEN_FD"
 _SET_DUMPABLE = 4  # PR_SET_DUMPABLE of prctl(2)
@@ -27,16 +30,21 @@ def secret_variables(environment: Mapping[str, str]) -> dict[str, str]:
 
 def hide() -> None:
     """Take over what the first start handed on; or start once more, with the very same arguments, if there is something
-    to hide. Does nothing where there is no /proc to read it from.
+    to hide. Does nothing where there is no /proc to read it from. What the kernel refuses is said once, as a warning.
     """
-    _shut()
+    refused = _shut()
     handed = os.environ.pop(_FILE, None)
+    secret = secret_variables(os.environ)
     if handed is not None:
         with os.fdopen(int(handed), "rb") as file:
             os.environ.update(json.loads(file.read()))
-        return
-    secret = secret_variables(os.environ)
-    if not secret or not sys.platform.startswith("linux"):
+    if handed is not None or not secret or not sys.platform.startswith("linux"):
+        if refused:
+            log.warning(
+                "the kernel refuses to close this process to others of its user (%s): a suite that runs as the same "
+                "user may read the runner's memory, and its token in it",
+                refused,
+            )
         return
     number = os.memfd_create("graft", 0)
     with os.fdopen(os.dup(number), "wb") as file:
@@ -49,10 +57,14 @@ def hide() -> None:
     os.execve(sys.executable, [sys.executable, *sys.orig_argv[1:]], {**left, _FILE: str(number)})  # noqa: S606
 
 
-def _shut() -> None:
-    """Let no other process of this user look into this one: not into its memory, descriptors or environment.
+def _shut() -> str:
+    """Let no other process of this user look into this one: not into its memory, descriptors or environment; gives why
+    the kernel refuses, "" where it does not.
 
     It writes no core file then either. Programs that it starts are not concerned: each begins open.
     """
-    if sys.platform.startswith("linux"):
-        ctypes.CDLL(None).prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    if not sys.platform.startswith("linux"):
+        return ""
+    kernel = ctypes.CDLL(None, use_errno=True)
+    done = kernel.prctl(_SET_DUMPABLE, 0, 0, 0, 0)
+    return "" if done == 0 else os.strerror(ctypes.get_errno())

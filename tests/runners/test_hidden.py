@@ -80,3 +80,37 @@ def test_what_looks_like_a_credential() -> None:
         "GRAFT_RUNNER_TOKEN", "AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID", "DB_PASSWORD", "GRAFT_REDIS_URL",
         "OTHER_API_KEY",
     ]  # fmt: skip
+
+
+# a filter by which the kernel refuses prctl(PR_SET_DUMPABLE, …) to the process and to all that it becomes
+REFUSED = """
+import ctypes, struct, sys, platform
+number = {"x86_64": 157, "aarch64": 167}[platform.machine()]
+steps = [(0x20, 0, 0, 0), (0x15, 0, 3, number), (0x20, 0, 0, 16), (0x15, 0, 1, 4), (0x06, 0, 0, 0x50001),
+         (0x06, 0, 0, 0x7FFF0000)]
+code = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+kernel = ctypes.CDLL(None, use_errno=True)
+program = ctypes.create_string_buffer(struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code)))
+if kernel.prctl(38, 1, 0, 0, 0) or kernel.prctl(22, 2, program, 0, 0):
+    sys.exit(77)
+"""
+HIDES = "import os\nfrom runners.hidden import hide\nhide()\nprint(os.environ['MY_TOKEN'])\n"
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the kernel is not Linux")
+@pytest.mark.parametrize("refused", [True, False])
+def test_it_is_said_once_where_the_kernel_refuses(tmp_path: Path, refused: bool) -> None:
+    (tmp_path / "hides.py").write_text(HIDES)
+    start = f"import os, sys\nos.execv(sys.executable, [sys.executable, {str(tmp_path / 'hides.py')!r}])\n"
+    done = subprocess.run(
+        [sys.executable, "-c", (REFUSED if refused else "") + start],
+        env={"PATH": os.environ["PATH"], "MY_TOKEN": "xyz", "PYTHONPATH": str(Path(__file__).parents[2])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode == 77:
+        pytest.skip("this machine lets no process filter its own calls")
+    assert (done.returncode, done.stdout) == (0, "xyz\n"), done.stderr
+    assert done.stderr.count("the kernel refuses") == refused
+    assert ("Operation not permitted" in done.stderr) == refused
