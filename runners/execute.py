@@ -36,6 +36,7 @@ from runners.harnesses import (
 )
 from runners.harnesses.http import Http, Order
 from runners.labs import Credential
+from runners.leftovers import empty, take_out, tick
 from runners.process import Ended, Killed, run_group
 from runners.spotting import Called, spot
 
@@ -80,8 +81,7 @@ async def execute(work: Work) -> Report:
     before = await probe(visible=work.machine.visible)
     if before.ok is False:
         return _report(work, started, Collected(Outcome.INFRA, before.text), ended=None, health=(before, None))
-    results = work.folder / "results"
-    place = Place(suite, work.source, results, request.expected)
+    place = Place(suite, work.source, work.folder / "results", request.expected, request.commit)
     # unlike that of any other process, since all that carry it are killed in the end
     mark = f"{request.run_id}-{request.attempt}-{uuid.uuid4().hex}"
     env = child_environment(
@@ -95,8 +95,12 @@ async def execute(work: Work) -> Report:
         source=work.environment,
     )
     try:
+        empty(place.results)
         harness = harness_of(suite.harness)
         start = harness.start(place)
+    except OSError as error:
+        said = Collected(Outcome.INFRA, f"the folder for results can't be emptied: {error}")
+        return _report(work, started, said, ended=None, health=(before, None))
     except HarnessError as error:
         return _report(work, started, Collected(Outcome.INFRA, str(error)), ended=None, health=(before, None))
     if suite.build and not work.built:
@@ -105,8 +109,10 @@ async def execute(work: Work) -> Report:
             return _report(work, started, _build_failed(ended), ended=ended, health=(before, None))
         if work.keep_build is not None:
             await work.keep_build(work.source)
+    since, place = tick(work.folder), replace(place, began=datetime.now(UTC))
     ended, called = await _spotting(work, start, {**env, **start.env})
-    collected = _collect(harness, place, ended)
+    left = await asyncio.to_thread(_leftovers, work, harness, place, since)
+    collected = _without(_collect(harness, place, ended), left)
     if suite.canary is None and ended.started and ended.killed is None:
         collected = await _with_canary(work, harness, place, start, called, env, collected, ended)
     after = await probe(visible=work.machine.visible)
@@ -136,6 +142,21 @@ def _collect(harness: Harness, place: Place, ended: Ended) -> Collected:
         return harness.collect(place, ended)
     except (OSError, ValueError, RecursionError) as error:
         return Collected(Outcome.INFRA, f"the results can't be read: {type(error).__name__}: {error}")
+
+
+def _leftovers(work: Work, harness: Harness, place: Place, since: int) -> list[str]:
+    try:
+        return take_out(place.results, harness.reads, source=work.source, since=since, apart=work.folder.parent)
+    except OSError as error:
+        return [f"whether the results are of this run can't be told: {error}"]
+
+
+def _without(collected: Collected, left: list[str]) -> Collected:
+    """What the suite said, where result files that are not its own were taken out: no pass."""
+    if not left:
+        return collected
+    outcome = Outcome.OMITTED if collected.outcome is Outcome.PASSED else collected.outcome
+    return replace(collected, outcome=outcome, reason="; ".join(part for part in (*left, collected.reason) if part))
 
 
 async def _with_canary(

@@ -155,10 +155,7 @@ async def _all(job: _Job, suites: tuple[Suite, ...]) -> list[Report]:
             expected=job.manifest.get(suite.suite, ()),
         )
         folder = job.folder / suite.suite
-        (folder / "results").mkdir(parents=True, exist_ok=True)
-        for old in (folder / "results").iterdir():
-            if old.is_file():
-                old.unlink()
+        folder.mkdir(parents=True, exist_ok=True)
         work = Work(
             request=request,
             source=job.tree.top,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -18,12 +19,17 @@ from runners.spotting import Called, Tool
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a suite runs: its source tree, an empty folder for result files, and what it has to run."""
+    """Where a suite runs: its source tree, an empty folder for result files, and what it has to run.
+
+    `commit` is that of the tree, `began` when the suite was started; None where results need not say so.
+    """
 
     suite: Suite
     source: Path
     results: Path
     expected: tuple[str, ...] = ()
+    commit: str | None = None
+    began: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +89,8 @@ class Elsewhere:
 
 
 CANARY_FOLDER = "canary"
+# a file may leave out fractions of a second
+_SECOND = timedelta(seconds=1)
 
 
 def canary_place(place: Place) -> Place:
@@ -104,6 +112,10 @@ def seen_failing(collected: Collected, ended: Ended) -> bool:
 
 class Harness(Protocol):
     """A way of running tests."""
+
+    @property
+    def reads(self) -> Sequence[str]:
+        """The files that it reads in the folder for results, as patterns."""
 
     def start(self, place: Place) -> Start:
         """What to run; raises HarnessError where the suite's definition can't work."""
@@ -175,10 +187,21 @@ def fill(tests: Sequence[TestResult], known: Sequence[str], reason: str) -> tupl
     return (*tests, *absent)
 
 
+def of_another(place: Place, report: ParsedReport) -> str:
+    """Why a result file is not about this run, by the commit and the time that it names; "" where it may be."""
+    if report.commit is not None and place.commit is not None and not place.commit.startswith(report.commit):
+        return f"it is about commit {report.commit[:12]}, not {place.commit[:12]}"
+    if report.at is not None and report.zoned and place.began is not None and report.at < place.began - _SECOND:
+        return f"it is of {report.at:%Y-%m-%d %H:%M:%S}, the suite began at {place.began:%Y-%m-%d %H:%M:%S} (UTC)"
+    return ""
+
+
 def by_report(
     place: Place, ended: Ended, report: ParsedReport | None, *, name: str, harmless: Sequence[int] = (0, 1)
 ) -> Collected:
     """The usual reading: results of one file, a crash or limit making the rest `not_run`, no file no pass."""
+    foreign = of_another(place, report) if report is not None else ""
+    report = None if foreign else report
     tests = merge(report.tests) if report is not None else ()
     stopped = interruption(ended)
     if stopped is not None:
@@ -187,7 +210,8 @@ def by_report(
     if not ended.started:
         return Collected(Outcome.INFRA, ended.tail.strip())
     if report is None:
-        return Collected(_silent(ended), f"exit status {ended.exit_code} and no {name}", tests)
+        missing = f"exit status {ended.exit_code} and no {name}"
+        return Collected(_silent(ended), f"{name}: {foreign}" if foreign else missing, tests)
     if not report.readable:
         return Collected(_silent(ended), f"{name}: {'; '.join(report.problems)}", tests)
     if (report.declared_bad or 0) > 0 and not any(test.outcome.bad for test in tests):

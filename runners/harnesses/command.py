@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bot.core.types import Outcome
 from bot.core.validation import TestOutcome, TestResult, exit_test
-from runners.harnesses import Collected, HarnessError, Place, Start, canary_place, interruption, merge
+from runners.harnesses import Collected, HarnessError, Place, Start, canary_place, interruption, merge, of_another
 from runners.harnesses.results import read
 from runners.process import Ended
 
@@ -16,6 +16,8 @@ exit 1
 
 class Command:
     """Runs anything; each metric that the suite names must come back with a finite value."""
+
+    reads = ("results.json",)
 
     def start(self, place: Place) -> Start:
         """The command as it stands."""
@@ -31,6 +33,9 @@ class Command:
         if stopped is None and not ended.started:
             outcome, reason = Outcome.INFRA, ended.tail.strip()
         name = exit_test(place.suite.suite)
+        foreign = of_another(place, report) if report is not None else ""
+        if foreign:
+            report, measurements, problems = None, (), (f"results.json: {foreign}",)
         tests = merge(report.tests) if report is not None else ()
         verdict = TestOutcome.PASSED if ended.exit_code == 0 and stopped is None else TestOutcome.FAILED
         if outcome in (Outcome.PASSED, Outcome.FAILED):

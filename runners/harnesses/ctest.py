@@ -15,6 +15,8 @@ from runners.spotting import Called
 class CTest:
     """Runs ctest."""
 
+    reads = ("ctest.xml",)
+
     def start(self, place: Place) -> Start:
         """The command with its result file."""
         if not place.suite.run:

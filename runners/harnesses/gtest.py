@@ -27,6 +27,8 @@ exit 1
 class GTest:
     """Runs a binary, or a script that runs several; each writes its XML through GTEST_OUTPUT."""
 
+    reads = ("*.xml",)
+
     def start(self, place: Place) -> Start:
         """The command; the results folder collects one file for each binary."""
         if not place.suite.run:
@@ -57,11 +59,14 @@ HARNESS = GTest()
 def _joined(files: list[ParsedReport]) -> ParsedReport | None:
     if not files:
         return None
+    times = [file.at for file in files if file.at is not None and file.zoned]
     bad = [file.declared_bad for file in files if file.declared_bad is not None]
     return ParsedReport(
         tests=tuple(test for file in files for test in file.tests),
         complete=all(file.complete for file in files),
         readable=all(file.readable for file in files),
+        at=min(times, default=None),
+        commit=next((file.commit for file in files if file.commit is not None), None),
         declared_bad=sum(bad) if bad else None,
         problems=tuple(problem for file in files for problem in file.problems),
     )

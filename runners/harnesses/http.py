@@ -50,6 +50,8 @@ class Order:
 class Http:
     """Hands a run over; there is no process here."""
 
+    reads = ()
+
     def start(self, place: Place) -> Start:
         """Raises HarnessError: nothing is started on this machine."""
         raise HarnessError(f"suite {place.suite.suite} runs in a lab, not here")

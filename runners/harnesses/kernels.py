@@ -17,6 +17,8 @@ _CAN_T_RUN = 2
 class Kernels:
     """Runs `python -m runners.kernels`; the suite's `run` holds its further arguments."""
 
+    reads = ("results.json",)
+
     def start(self, place: Place) -> Start:
         """The command; the checks run with the suite's own interpreter where `run` begins with one."""
         run = place.suite.run

@@ -29,6 +29,8 @@ config.suffixes = [".txt"]
 class Lit:
     """Runs lit with result files; where `run` calls lit itself (`ninja check-…`), through LIT_OPTS."""
 
+    reads = ("lit.json", "lit.xml")
+
     def start(self, place: Place) -> Start:
         """The command with result files and the canary's folder."""
         if not place.suite.run:

@@ -12,7 +12,7 @@ from typing import Any
 from bot.core.reports import ParsedTest, key, parse_xml
 from bot.core.types import Outcome
 from bot.core.validation import TestOutcome, TestResult, is_canary
-from runners.harnesses import Collected, HarnessError, Place, Start, fill, interruption, merge
+from runners.harnesses import Collected, HarnessError, Place, Start, fill, interruption, merge, of_another
 from runners.process import Ended
 
 PLUGIN = "graft_pytest_plugin"
@@ -22,6 +22,8 @@ _INTERRUPTED, _INTERNAL, _USAGE, _NOTHING = 2, 3, 4, 5
 
 class Pytest:
     """Runs `run` with our plugin; where `run` is a script that calls pytest itself, through PYTEST_ADDOPTS."""
+
+    reads = ("events.jsonl", "junit.xml")
 
     def start(self, place: Place) -> Start:
         """The command with plugin and result files."""
@@ -42,7 +44,7 @@ class Pytest:
         """Results so far by the events; what had been collected and has no result is `not_run`, with the reason."""
         seen = _Seen.read(place.results / "events.jsonl")
         canary = place.suite.canary or CANARY
-        junit = _junit(place.results / "junit.xml")
+        junit = _junit(place)
         tests = list(merge([*seen.results(), *_only_bad_in_junit(seen, junit)]))
         if canary != CANARY:
             tests = [test for test in tests if not is_canary(test.id, CANARY)]
@@ -144,11 +146,12 @@ def _lines(path: Path) -> Iterator[dict[str, Any]]:
             yield event
 
 
-def _junit(path: Path) -> list[ParsedTest]:
+def _junit(place: Place) -> list[ParsedTest]:
     try:
-        return list(parse_xml(path.read_bytes()).tests)
+        report = parse_xml((place.results / "junit.xml").read_bytes())
     except OSError:
         return []
+    return list(report.tests) if not of_another(place, report) else []
 
 
 def _only_bad_in_junit(seen: _Seen, junit: list[ParsedTest]) -> list[ParsedTest]:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from bot.core.reports.parsed import ParsedReport, ParsedTest, moment, text_of, unreadable
+from bot.core.reports.parsed import ParsedReport, ParsedTest, moment, names_zone, text_of, unreadable
 from bot.core.validation import TestOutcome
 
 _CODES = {
@@ -50,11 +50,13 @@ def parse_json(data: bytes) -> ParsedReport:
         return unreadable("the JSON holds no object")
     tests = tuple(_items(document))
     listed = "tests" in document or "testsuites" in document
+    time = _text(document.get("timestamp") or document.get("created") or document.get("started_at"))
     return ParsedReport(
         tests=tests,
         readable=listed,
         complete=listed,
-        at=moment(_text(document.get("timestamp") or document.get("created") or document.get("started_at"))),
+        at=moment(time),
+        zoned=names_zone(time),
         commit=_commit(document),
         declared=document["tests"] if type(document.get("tests")) is int else None,
         declared_bad=_bad(document),
