@@ -13,9 +13,11 @@ from bot.core.triage import Ineligible, State, Trunk, series_of, survey
 from bot.core.turns import Turn
 from bot.core.types import Level, Mode, Outcome
 from handlers.bisecting import advance, answer_asks, built_shas, over, start, wanted
-from handlers.breakages import Desk, remembered_of, write
+from handlers.breakages import write
+from handlers.desk import Desk
 from handlers.fork import Fork, open_fork
 from handlers.measuring import go_on
+from handlers.remembering import remembered_of
 from handlers.results import suite_states, write_check
 from handlers.trunk import read_trunk
 from handlers.validate import SECOND

@@ -1,0 +1,101 @@
+"""All that a breakage's issue says, gathered: whom it is given to, what of its tests is known, what it hides."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, replace
+from typing import Any
+
+from bot.context import Breakage
+from bot.core.owners import People, Responsible, mentionable, responsible
+from bot.core.render.breakage import BreakageFacts
+from bot.core.triage import Finding, State, Step, Suspect, Test, capacity_of
+from handlers.bisecting import search_text
+from handlers.codeowners import named_by
+from handlers.desk import Desk
+
+
+async def facts_of(
+    desk: Desk, row: Breakage, finding: Finding, step: Step, numbers: Mapping[str, int]
+) -> BreakageFacts:
+    """What the issue says; `numbers` are the issues of the breakages by signature."""
+    data = row.data
+    asked = await _owners(desk, data)
+    red, seen = {*finding.red, *finding.gone}, set(finding.unseen)
+    masked = {(suite, test) for suite, test in data["masks"]}
+    others = [other for other in desk.rows.values() if State(other.state).alive and other.key != row.key]
+    hidden = sorted(
+        other.number
+        for other in others
+        if other.number and any((suite, test) in masked for suite, test in other.data.get("red", []))
+    )
+    suspects = tuple(
+        Suspect(**{**one, "evidence": tuple(one["evidence"]), "carries": tuple(one["carries"])})
+        for one in data.get("suspects", [])
+    )
+    elsewhere = [(_named(t), f"#{numbers[s]}" if s in numbers else "one not told yet") for t, s in finding.elsewhere]
+    return BreakageFacts(
+        key=row.key,
+        title=data["title"],
+        level=data["level"],
+        suite=data["suite"],
+        area=data["area"],
+        areas=data["areas"],
+        tests=data["tests"],
+        suites=data["suites"],
+        message=data["message"],
+        first_bad=data["first_bad"],
+        last_good=data["last_good"],
+        after=data["after"],
+        born=finding.born,
+        first_seen=row.first_seen or desk.fork.now,
+        owners=asked.owners,
+        mentions=asked.owners,
+        warnings=asked.warnings,
+        repeat=data["repeat"],
+        state=row.state,
+        kind=finding.kind.value,
+        why=step.why,
+        last_red=finding.last_red,
+        passing=[_named(test) for test in finding.tests if test not in red] if finding.red else [],
+        unseen=[_named(test) for test in finding.tests if test in seen],
+        gone=[_named(test) for test in finding.gone],
+        elsewhere=elsewhere,
+        masks=[test for _, test in data["masks"]],
+        masks_issues=hidden,
+        masked_by=data["behind"],
+        suspects=suspects,
+        candidates=data.get("candidates", 0),
+        ruled_out=data.get("ruled_out", 0),
+        reopened=data.get("reopened", 0),
+        search=search_text(data),
+        rates=(finding.reds, finding.greens) if row.state == State.FLAKY else None,
+    )
+
+
+def fingerprint(facts: BreakageFacts) -> str:
+    """What the issue says, without what moves with each commit: `told` again only where this changes, or each day."""
+    still = replace(facts, last_red=None, rates=None, why="", repeat="", message="")
+    return hashlib.sha256(json.dumps(asdict(still), sort_keys=True, default=str).encode()).hexdigest()[:16]
+
+
+async def _owners(desk: Desk, data: Mapping[str, Any]) -> Responsible:
+    """Whom the breakage is given to: its areas' owners, as far as they are of this fork; else the fork's own people
+    that CODEOWNERS names for the tests' files; else the default owner.
+    """
+    config, who = desk.fork.config, await desk.people()
+    owners = [owner for area in data["areas"] if area in config.areas for owner in config.areas[area].owners]
+    if owners:
+        return mentionable(owners, people=who, default=config.default_owner)
+    paths = list(dict.fromkeys(test.split("::", 1)[0] for test in data["tests"][:200]))
+    codeowners = await desk.codeowners()
+    own = await desk.own(named_by(codeowners, paths))
+    known = People.of({**who.permissions, **own.permissions}, {**who.teams, **own.teams})
+    return responsible(paths=paths, config=config, people=known, codeowners=codeowners)
+
+
+def _named(test: Test) -> str:
+    """A test, with its suite where it is one that passes or fails on the other capacity apart."""
+    return f"{test.id} ({test.suite})" if capacity_of(test.suite) else test.id
