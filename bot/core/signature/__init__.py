@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.core.signature.building import wrapper
-from bot.core.signature.clean import Line, base, clean, function_of, named_test
+from bot.core.signature.clean import Line, base, clean, function_of, named_test, of_setup
 from bot.core.signature.compiler import diagnostic, pass_of
 from bot.core.signature.device import device_fault
 from bot.core.signature.dump import frame_of
-from bot.core.signature.exceptions import CONTROL_FLOW, exception, numeric, raised, spoken
+from bot.core.signature.exceptions import CONTROL_FLOW, exception, numeric, raised, refused, spoken
 from bot.core.signature.frameworks import framework
 from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank, Signature
@@ -39,6 +39,10 @@ _PRINTED = re.compile(r"^(?:%[\w#:]+(?:, %[\w#:]+)* = |#\w+ = #|module attribute
 _SHOWN = re.compile(r": at \d+:\d+:")
 _CARET = re.compile(r"^[\^~]+$")
 _NOTE = re.compile(r"^(?:note|hint|help|info|remark): ", re.I)
+# the words of a tool that runs tests, which no compiler uses
+_OF_TESTING = re.compile(
+    r"\bpytest\.\w|\bpytest-(?!timeout)\w|\brequires pytest|\bconftest\b|\bfixtures?\b|\bparametri[sz]e|\"\w+\" mark\b"
+)
 _EXIT = AnyOf(
     r"(?:Process completed with|exited with|returned|Got|failed with)(?: non-zero)? ?(?:an )?(?:exit )?(?:code|status)",
     r"exit (?:code|status)",
@@ -60,8 +64,6 @@ _OUTSIDE = frozenset(
         "podman", "rocm-smi", "rsync", "scp", "ssh", "systemctl", "wget", "yum",
     }
 )  # fmt: skip
-# what a test tool raises in itself where a plugin was written for another version of it
-_OF_VERSIONS = frozenset({"AttributeError", "ImportError", "ModuleNotFoundError", "NameError", "TypeError"})
 _OF_RUNNERS = frozenset({"runner lost", "runner stopped", "runner error"})
 # kinds told by words that a program may use as well
 _OF_ANY_WORDS = _OF_RUNNERS | {"machinery", "trouble", "checksum", "container start", "host memory", "connection cut"}
@@ -130,6 +132,8 @@ def _guessed(reading: _Reading) -> str:
     if any(found.kind not in ("exit", "spoken", "wrapper") for found in reading.found):
         return UNKNOWN
     said = [found.title for found in reading.found if found.kind == "spoken"]
+    if any(_OF_TESTING.search(line) for line in said):
+        return HARNESS
     few = reading.lines if len(reading.lines) <= _FEW_LINES else []
     return guess(said or few)
 
@@ -225,19 +229,25 @@ def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None
     if found := numeric(text, lowered):
         return found
     if error and outside and outside.rank < Rank.CRASH:
-        return replace(outside, rank=Rank.EXCEPTION)
+        started = outside.kind == "no such file" and reading.frame == ("subprocess.py", "_execute_child")
+        return replace(outside, rank=Rank.EXCEPTION, cls=HARNESS if started else outside.cls)
     if found := _machinery(text, name, outside, machinery):
         return found
-    for read in (framework, spoken):
-        if found := read(text, lowered):
-            return found
+    if (error is None or not refused(text)) and (found := framework(text, lowered) or spoken(text, lowered)):
+        return found
     if found := trouble(text, exception=name):
         return replace(found, rank=Rank.EXCEPTION) if error else found
-    if error is None:
-        return _last(text, lowered)
-    found = raised(error[0], error[1] or "", text, reading.frame)
-    broken = reading.tool and error[0] in _OF_VERSIONS
-    return replace(found, cls=HARNESS, hard=False) if broken else found
+    return _raised(*error, text, reading) if error else _last(text, lowered)
+
+
+def _raised(name: str, message: str, text: str, reading: _Reading) -> Found:
+    """An exception, which is the harness's where the tool that runs the tests or what prepares them raised it."""
+    found = raised(name, message, text, reading.frame)
+    if found.kind in ("import", "no module"):
+        broken = reading.tool
+    else:
+        broken = reading.tool or (of_setup(reading.frame) and name != "AssertionError")
+    return replace(found, cls=HARNESS, hard=False) if broken and found.cls == CODE else found
 
 
 def _machinery(text: str, exception: str | None, outside: Found | None, machinery: Found | None) -> Found | None:

@@ -44,6 +44,8 @@ _TOOLCHAIN = AnyOf(
     r"The \w+ compiler identification is (?P<unknown>unknown)",
     r"No (?P<none>CMAKE_\w+_COMPILER) could be found",
     r"is not able to (?P<simple>compile a simple test program)",
+    r"(?:cannot|can't|could not|unable to|failed to) find (?:an? |the |any )?(?:working |suitable |host )?"
+    r"(?P<language>C|C\+\+|CUDA|Fortran|host) compiler",
 )
 _PACKAGE = AnyOf(
     r"Could not find (?P<what>\w+) \(missing",
@@ -76,6 +78,17 @@ _WRAPPERS = AnyOf(
     r"linker command failed",
     r"too many errors emitted",
     r"^error: (?:could not compile|aborting due to|build failed)",
+)
+# what ran, by its wrapper, and whether that was a build
+_RAN = re.compile(
+    r"^g?make(?:\[\d+\])?: \*\*\* \[(?:\S+:\d+: )?[\w./-]*(?:test|check|bench|run|install)\w*\]"
+    r"|returned non-zero exit status"
+    r"|returned status code|^error: command '",
+    re.I,
+)
+_BUILT = re.compile(
+    r"\b(?:cmake|ninja|make|nvcc|hipcc|gcc|g\+\+|clang\S*|c\+\+|cc|setup\.py|wheel|cargo|bazel|ptxas|llc"
+    r"|build\w*)\b(?!: \*\*\*)"
 )
 _SIGNALLED = re.compile(r"\b(?:Error|code|status) (?:124|134|137|139)$")
 _OPAQUE = AnyOf(
@@ -154,7 +167,8 @@ def is_opaque(line: str, lowered: str) -> bool:
 def wrapper(line: str, lowered: str) -> Found | None:
     """What only says that something before it failed: a build tool's last words, a pass manager's."""
     if is_wrapper(line, lowered):
-        return Found("wrapper", Rank.WRAPPER, CODE, ("build stopped",), line, by_test=True)
+        cls = UNKNOWN if _RAN.search(line) and not _BUILT.search(line) else CODE
+        return Found("wrapper", Rank.WRAPPER, cls, ("build stopped",), line, by_test=True)
     if is_opaque(line, lowered):
         return Found("opaque", Rank.OPAQUE, CODE, ("opaque pass failure",), line, hard=True, by_test=True)
     return None

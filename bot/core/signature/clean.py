@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LONGEST_LINE = 1200
 MOST_LINES = 6000
@@ -21,7 +21,8 @@ _PREFIXES = re.compile(
     | \s*\[[ ]*\d{1,7}\.\d{6}\][ ]                                                            # the kernel's
     | \s*\d{1,5}\.\d{1,3}[ ](?=[A-Z]{1,7}:)                                                   # docker's clock
     | \s*\[\d{4}-\d\d-\d\d[T ][\d:.,+Z-]{5,20}\][ \t]?
-    | \s*(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ +\d{1,2}\ \d\d:\d\d:\d\d\ \S+\ [\w./-]+(?:\[\d+\])?:[ ]
+    | \s*(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ +\d{1,2}\ [\d:]{8}\ [\w.-]+\ [\w./-]+(?:\[\d+\])?:[ ]
+    | (?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)\ +\d{1,2}\ \d\d:\d\d:\d\d(?:\.\d+)?(?:[ ]|$)
     | [\w ./()-]{1,80}\t[\w ./()#-]{1,80}\t(?=\d{4}-\d\d-\d\dT)                               # job, step (gh run view)
     | \s*\[(?:rank|gw|worker|node|proc|pid|default|host)[ ]?-?\d+\]:?[ ]?
     | \s*\[\d+(?:,\d+)?\](?:<std(?:err|out)>)?:[ ]?
@@ -49,13 +50,19 @@ _WARNING = re.compile(
     r"^\s*(?:W\d{4} \d\d:\d\d|\[?(?:WARNING|WARN|warning)\b|##\[warning\]|::warning|DeprecationWarning|\w*Warning: "
     r"|npm WARN)"
 )
+# an assertion that does not end on its line, and the place of one
+_ASSERTION = re.compile(r"\bAssertion [`'\"‘](?!.*failed)")
+_PLACE = re.compile(r"\.\w{1,4}:\d+:")
+_MOST_BROKEN = 4
 _FRAME = re.compile(r'^\s*File "?(?P<file>[^"\n]{1,400}?)"?,? line \d+,? in (?P<function>[\w<>.]+)')
 _FRAME_ONLY = re.compile(r'^\s*File "[^"\n]{1,400}", line \d+\s*$')
 _SHORT_FRAME = re.compile(r"^(?P<file>[\w./\\<>-]{1,300}\.py):\d+:(?: in (?P<function>[\w<>]+)| [A-Z]\w*$)")
 _TOOL_FRAME = re.compile(
-    r"[/\\](?:_pytest|pluggy|pytest_\w+|xdist|coverage|execnet)[/\\](?!monkeypatch|python_api|raises"
-    r"|outcomes)\w+[/\\\w]*\.py"
+    r"[/\\](?:_pytest|pluggy|pytest_\w+|xdist|coverage|execnet|lit)[/\\](?!monkeypatch|python_api|raises"
+    r"|outcomes|recwarn|doctest|unraisable|threadexception)\w+[/\\\w]*\.py"
 )
+# what prepares tests to be run
+_SETUP_FILE = re.compile(r"^(?:conftest|lit(?:\.\w+)*\.cfg|lit\.local)(?:\.py)?$|^(?:nox|tox)file\.py$")
 _ITEM = re.compile(r"^(?:FAILED|ERROR) (?:\[[\d.]+s\] )?(?P<test>\S+(?:\[.*?\])?)(?: - (?P<rest>.*))?$")
 _HEADER = re.compile(r"^_{3,} (?:ERROR (?:at \w+ of|collecting) )?(?P<test>[\w./:-]+(?:\[.{0,200}\])?) _{3,}$")
 _LIT = re.compile(r"^(?:FAIL|XPASS|UNRESOLVED|TIMEOUT): [\w-]+ :: (?P<test>\S+)")
@@ -86,7 +93,37 @@ def clean(text: str) -> list[Line]:
     raw = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
     if len(raw) > MOST_LINES:
         raw = raw[: MOST_LINES // 2] + raw[-MOST_LINES // 2 :]
-    return list(_lines(raw))
+    lines = list(_lines(raw))
+    return _whole(lines) if "Assertion" in text else lines
+
+
+def _whole(lines: list[Line]) -> list[Line]:
+    """`lines` with an assertion that was broken into several put together again: its place, its text, its end."""
+    put: list[Line] = []
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        after = _rest_of_assertion(lines, index) if _ASSERTION.search(line.text) else 0
+        if after:
+            before = next((back for back in range(_MOST_BROKEN) if _placed(put, line.text, back)), 0)
+            parts = [*put[len(put) - before :], line, *lines[index : index + after]]
+            del put[len(put) - before :]
+            line = replace(line, text=" ".join(part.text for part in parts)[:LONGEST_LINE])
+            index += after
+        put.append(line)
+    return put
+
+
+def _rest_of_assertion(lines: list[Line], index: int) -> int:
+    """Over how many lines from `index` the assertion before it goes on, 0 where it doesn't end."""
+    following = lines[index : index + _MOST_BROKEN - 1]
+    return next((more for more, line in enumerate(following, 1) if "failed" in line.text), 0)
+
+
+def _placed(put: list[Line], text: str, back: int) -> bool:
+    """Whether the file that an assertion stands in is told `back` lines before it."""
+    return _PLACE.search(put[-back].text if back and back <= len(put) else text) is not None
 
 
 def _lines(raw: list[str]) -> Iterator[Line]:
@@ -113,6 +150,11 @@ def _lines(raw: list[str]) -> Iterator[Line]:
         after_frame = indent if is_frame else None
         tool = is_frame and _TOOL_FRAME.search(body) is not None
         yield Line(bare, indent, warning, source and not is_frame, where, harness, tool)
+
+
+def of_setup(frame: tuple[str, str] | None) -> bool:
+    """Whether the frame is of what prepares tests to be run: a conftest, a hook of pytest's, lit's configuration."""
+    return frame is not None and (_SETUP_FILE.match(frame[0]) is not None or frame[1].startswith("pytest_"))
 
 
 def base(path: str) -> str:

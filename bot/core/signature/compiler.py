@@ -19,6 +19,8 @@ _PLACE = re.compile(
     r"(?:^|[\s\"(>])(?P<file>[^\s:()\"]+(?: [^\s:()\"]+)?)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|\":\d+:\d+\))$"
 )
 _TOOL = re.compile(r"^[\w./+-]+$")
+# what MLIR says of an operation, which may have no place
+_OF_OPERATIONS = re.compile(r"(?:'[\w.]+' op |failed to legalize operation '|failed to (?:verify|materialize|parse) )")
 _OPERATION = re.compile(r"^'(?P<op>[\w.]+)' op (?P<message>.+)$")
 _SUFFIX = r"\.(?:h|hh|hpp|hxx|inc|cuh|td|def)"
 _HEADER = AnyOf(
@@ -137,6 +139,7 @@ def _placed(line: str, lowered: str) -> Found | None:
         # a number of its own is a compiler's: error[E0308], error TS2322
         coded = found["code"] is not None and _OF_ITS_OWN.search(found["code"]) is not None
         located = place is not None or coded or head.startswith(("loc(", "<unknown>", "<stdin>", "within split"))
+        located = located or (head == "" and _OF_OPERATIONS.match(found["message"]) is not None)
         if not located and not _TOOL.match(head):
             return None
     return _message(found["message"].strip(), line, lowered, file, located)

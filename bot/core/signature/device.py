@@ -57,12 +57,19 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("invalid-context", CODE, r"invalid_?\s?(?:device_?\s?)?context"),
         ("not-initialised", UNKNOWN, r"not_?\s?initialized|initialization_?\s?error"),
         ("stream-capture", CODE, r"stream_?\s?captur|is capturing"),
+        ("system-error", UNKNOWN, r"unhandled system error"),
+        ("unhandled-error", UNKNOWN, r"unhandled (?:cuda|hip) error"),
+        ("remote-error", UNKNOWN, r"remote process exited or"),
+        ("internal-error", UNKNOWN, r"^internal error\b"),
         ("peer-access", UNKNOWN, r"peer_?\s?access"),
         ("invalid-argument", CODE, r"invalid_?\s?(?:argument|value)"),
         ("not-supported", CODE, r"not_?\s?supported"),
         ("unknown-error", UNKNOWN, r"unknown_?\s?error|error_?unknown"),
     )
 )
+_NOT_WHY = frozenset(
+    {"system-error", "unhandled-error", "remote-error", "internal-error"}
+)  # what else is said tells it
 _API = (
     r"(?P<{0}>CUDA|HIP|ROCm|HSA|SYCL|XPU|Level[ -]?Zero|ZE|NPU|MUSA|cuBLAS|cuDNN|cuFFT|cuSPARSE|NCCL|RCCL|rocBLAS"
     r"|MIOpen"
@@ -163,4 +170,5 @@ def _named(api: str, what: str, line: str) -> Found:
 
 
 def _found(api: str, name: str, cls: str, line: str, more: str = "") -> Found:
-    return Found("device", Rank.FAULT, cls, (api.upper(), name, more), line, hard=cls == CODE)
+    rank = Rank.SPOKEN - 4 if name in _NOT_WHY else Rank.FAULT
+    return Found("device", rank, cls, (api.upper(), name, more), line, hard=cls == CODE)

@@ -21,7 +21,29 @@ _BARE = re.compile(rf"^(?:[\w.]+ - )?(?P<name>{_NAME})(?:\(\))?$")
 _ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
 _NOT_RAISED = re.compile(r"^(?:Failed: )?DID NOT (?:RAISE|WARN)\b")
 _WHAT = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
+_FATAL = re.compile(r"^Fatal Python error: (?P<where>\w+: )?(?P<message>.+)$")
 _PANIC = re.compile(r"panicked at (?:'(?P<message>.+?)', )?(?P<file>[\w./-]+):\d+")
+# exceptions of the tools that run tests, by the module that they are of
+_OF_TOOLS = re.compile(
+    r"(?<![\w.])(?:_?pytest|pluggy|xdist|execnet|coverage|hypothesis|lit|tox|nox|unittest\.loader|pytest_\w+)\."
+    r"(?:\w+\.)*(?!Failed\b|Flaky|Deadline|Multiple|PytestUn(?:raisable|handledThread))[A-Z]\w+\s?: "
+)
+# that a process has ended, and not why
+_ENDED = re.compile(
+    r"^\W*(?:sub)?(?:process|worker|child|rank|command|job|task|program|script|server|engine)\w*\b.{0,200}?\b(?:exit\w*"
+    r"|terminat\w+|fail\w*|end\w*|died|return\w*|finish\w*)\b(?: with)?(?: an?)?(?: non-?zero)?"
+    r"(?: (?:error|exit|return))*(?: (?:code|status))+:? ?-?\d+\W*$",
+    re.I,
+)
+_BUILDS = re.compile(
+    r"\b(?:cmake|ninja|make|nvcc|hipcc|gcc|g\+\+|clang|c\+\+|cc|setup\.py|wheel|cargo|bazel|ptxas|llc)\b"
+)
+_ENDS = frozenset(
+    {
+        "ActorDiedError", "BrokenProcessPool", "CalledProcessError", "ChildFailedError", "EngineDeadError",
+        "ProcessExitedException", "RayTaskError", "SubprocessError", "SystemExit", "WorkerCrashedError",
+    }
+)  # fmt: skip
 _WRAPPERS = frozenset(
     {
         "BackendCompilerFailed", "BrokenProcessPool", "CalledProcessError", "ChildFailedError", "CompilationError",
@@ -48,19 +70,31 @@ _ELSEWHERE = re.compile(
     r"|returned a non-zero (?:exit )?(?:code|status)",
     re.I,
 )
+_LISTED = re.compile(r"\{[^{}]*\}")  # which of several it was
 _OF_SETTINGS = re.compile(
     r"^(?:Invalid|Bad)?\w*(?:Config|Configuration|Settings|Usage|Manifest)(?:Parse|File)?(?:Error|Exception)$"
 )
+_ABSENT = re.compile(r"Missing\w*Dependenc|DependencyNotFound|DistributionNotFound|VersionConflict|PackageNotFound")
 _MODULE = re.compile(r"(?:No module named|Could not import module) ['\"]?(?P<module>[\w.]+)")
 _IMPORT = re.compile(
     r"cannot import name '?(?P<name>\w+)'?(?: from (?:partially initialized module )?'?(?P<module>[\w.]+))?"
 )
 _NATIVE = re.compile(r"\._[A-Z]\w*(?:\.|$)|\.lib\w+$|_ext(?:ension)?s?$|\._\w*(?:cpp|cuda|native)\w*$")
-_FOREIGN = re.compile(
-    r"module '(?:test\w*|numpy|np|pandas|scipy|pytest|matplotlib|sklearn|setuptools|pkg_resources|yaml|jinja2"
-    r"|packaging|pip"
-    r"|distutils|collections|unittest|hypothesis|expecttest)\b"
+# packages that tests and builds stand on: what one of them lacks is a matter of its version
+_PACKAGES = (
+    r"(?:_?pytest|unittest|hypothesis|expecttest|xdist|pluggy|coverage|tests?|numpy|np|pandas|scipy|matplotlib"
+    r"|sklearn|yaml"
+    r"|jinja2|markupsafe|packaging|pip|distutils|setuptools|pkg_resources|wheel|collections|typing|typing_extensions"
+    r"|transformers|tokenizers|huggingface_hub|datasets|accelerate|requests|urllib3|werkzeug|flask|click"
+    r"|pydantic\w*|google"
+    r"|cryptography|OpenSSL|docutils|sphinx|pybind11|ml_dtypes|einops|tabulate|filecheck|lit)"
 )
+_FOREIGN = re.compile(
+    rf"module '(?:test\w*|{_PACKAGES})\b|has no attribute '(?:test_\w+|Test[A-Z]\w*)"
+    rf"|attempted relative import with no known"
+    r"|\bfixture\(\) (?:got|takes|missing)|Plugin (?:name )?already registered"
+)
+_FOREIGN_MODULE = re.compile(rf"^{_PACKAGES}(?:\.|$)")
 _REFUSED = AnyOf(
     r"\b(?:is|are) not (?:installed|available on this|found in (?:PATH|the environment))",
     r"Please install ",
@@ -70,6 +104,19 @@ _REFUSED = AnyOf(
     r"binary incompatibility",
     r"numpy\S* failed to import",
     r"Python integer -?\d+ out of bounds",
+    r"\b(?:tests?|suite|benchmark|machine|system|host)\b (?:needs?|requires?|has|must have) (?:at least |only )?"
+    r"(?:\d+|an?|no|two|four|eight|more) (?:\w+ ){0,2}(?:gpus?|devices|cores|cpus|machines)\b",
+    r"^\W*(?:CUDA|ROCm|HIP|XPU|MPS|NPU|GPUs?|MPI|OpenCL|Vulkan|Metal|Docker)\b(?: \w+){0,2} (?:must be|needs? to be"
+    r"|has to be"
+    r"|is not|isn't|are not) (?:available|installed|enabled|present)\b",
+    r"^\W*Neither \w+ nor \w+ is available",
+    r"must run at .{0,30}Hz",
+    r"[\w-]+ ?(?:[<>=!~]=|<|>) ?\d[\d.,<>=!~ ]* (?:is|are) (?:required|needed)",
+    r"(?:was|were) not found and (?:is|are) required",
+    r"No package metadata was found",
+    r"download=True",
+    r"please (?:use|run|call) .{0,80}\bdownload",
+    r"Can't find model '",
 )
 _NUMERIC = AnyOf(
     r"(?:Tensor-likes|Scalars|Arrays?|Tensors?|outputs?|results?|values?|matrices) (?:are|is|do|does|did)(?: not|n't)"
@@ -129,16 +176,22 @@ def is_wrapper(name: str, message: str) -> bool:
 
 def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) -> Found:
     """The exception `name: message`, raised at `frame` (file, function)."""
+    masked = mask(message)
     if _ELSEWHERE.search(message):
-        return Found("elsewhere", Rank.WRAPPER, UNKNOWN, (name, mask(message)), line)
+        return Found("elsewhere", Rank.WRAPPER, UNKNOWN, (name, _LISTED.sub("", masked)), line)
+    if _ENDED.match(message) or (name in _ENDS and not _BUILDS.search(message)):
+        return Found("ended", Rank.WRAPPER, UNKNOWN, (name, mask(message)), line, by_test=True)
+    if _OF_TOOLS.search(line):
+        rank = Rank.WRAPPER if message.startswith("usage: ") else Rank.EXCEPTION
+        return Found("test tool", rank, HARNESS, (name, masked), line)
     rank = Rank.WRAPPER if is_wrapper(name, message) else Rank.EXCEPTION
     if module := _MODULE.search(message):
         cls = CODE if _NATIVE.search(module["module"]) else HARNESS
         return Found("no module", rank, cls, (module["module"],), line)
     if imported := _IMPORT.search(message):
-        return Found("import", rank, CODE, (imported["name"], imported["module"] or ""), line)
-    masked = mask(message)
-    if _OF_SETTINGS.search(name):
+        cls = HARNESS if _FOREIGN_MODULE.search(imported["module"] or "") else CODE
+        return Found("import", rank, cls, (imported["name"], imported["module"] or ""), line)
+    if _OF_SETTINGS.search(name) or _ABSENT.search(name):
         return Found("settings", rank, HARNESS, (name, masked), line)
     poor = words(masked) < 2 or name in _POOR
     where = frame or ("", "")
@@ -156,6 +209,11 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
     return Found("exception", rank, cls, key, line, hard=hard, by_test=bare)
 
 
+def refused(line: str) -> bool:
+    """Whether an exception says that something that the tests need is not installed, or is of another version."""
+    return _REFUSED.search(line, line.lower()) is not None
+
+
 def spoken(line: str, lowered: str) -> Found | None:
     """A failed assertion, a C++ `what()`, a panic: exceptions that are told in another form."""
     if found := _ASSERT.match(line):
@@ -166,6 +224,10 @@ def spoken(line: str, lowered: str) -> Found | None:
         return Found("assert", Rank.EXCEPTION, CODE, ("assert", mask(line)), line, hard=True, by_test=True)
     if found := _WHAT.match(line):
         return Found("exception", Rank.EXCEPTION, CODE, (mask(found["message"]),), line, hard=True)
+    if found := _FATAL.match(line):
+        starts = (found["where"] or "").startswith(("init", "config", "preconfig"))
+        key = (mask(found["message"]),)
+        return Found("fatal", Rank.CRASH, HARNESS if starts else CODE, key, line, hard=not starts)
     if found := _PANIC.search(line):
         return Found(
             "panic", Rank.EXCEPTION, CODE, (base(found["file"]), mask(found["message"] or "")), line, hard=True

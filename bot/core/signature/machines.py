@@ -241,7 +241,7 @@ NO_NETWORK = rules(
         r"getaddrinfo",
         r"NameResolutionError",
         r"no such host",
-        r"Failed to resolve",
+        r"Failed to resolve (?!action)",
         r"\bEAI_AGAIN\b",
         r"\bENOTFOUND\b",
         r"unable to resolve host",

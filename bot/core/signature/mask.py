@@ -39,7 +39,7 @@ _LATER: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"%[A-Za-z_]*\d+\b"), "%#"),
     (re.compile(r"#([a-z_]+?)\d+\b"), r"#\1"),
     (re.compile(r"(?<![A-Za-z_$0-9])[-+]?\d[\d_]*(?:\.\d+)*(?:[eE][-+]?\d+)?"), "#"),
-    (re.compile(r"_\d+\b"), "_#"),
+    (re.compile(r"(?:_\d+)+\b"), "_#"),
     (re.compile(r"\b(?:nan|inf)\b"), "#"),
     (re.compile(r"#(?:\s?[,:./x*-]\s?[-+]?#(?![a-z]))+"), "#"),
     (re.compile(r"\(#,?\)|\[#,?\]"), "#"),

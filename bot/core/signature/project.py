@@ -121,6 +121,7 @@ PACKAGES = rules(
         r"python_requires",
         r"Python (?:version )?.{1,40}(?:is not supported|not supported|is required|or (?:newer|later|higher))",
         r"is not a supported wheel on this platform",
+        r"compiled using NumPy 1\.x cannot be run",
         r"Version .{1,20} with arch.{1,20} not found",
     ),
     (
@@ -207,6 +208,38 @@ SHELL = rules(
         r"invalid option",
     ),
 )
+# a path of what tests read
+_DATA = (
+    r"(?:[^'\"]{0,300}[/\\\\])?(?:(?:tests?|testing|unittests?)[/\\\\](?:[^'\"]{0,200}[/\\\\])?(?:[\w-]*data|fixtures?"
+    r"|resources?|assets|samples?|goldens?|files|inputs?|snapshots?|expected|baselines?|cassettes|corpus|images?"
+    r"|weights)"
+    r"|test[-_]?(?:data|files|fixtures|resources|assets|inputs|images))[/\\\\]"
+)
+TEST_DATA = rules(
+    HARNESS,
+    Rank.EXCEPTION,
+    LINE,
+    (
+        "test data",
+        rf"No such file or directory:? ['\"]{_DATA}(?P<what>[^'\"]+)",
+        rf"(?:cannot|can't|could not|unable to) (?:open|find|load|stat|access"
+        rf"|read)(?: file)? [`'\"]?{_DATA}(?P<other>[^'\"\s]+)",
+        rf"(?:^|[\s'\"]){_DATA}(?P<this>[^'\"\s]+)['\"]? (?:was |is )?(?:not found|missing|does not exist)",
+    ),
+)
+COMMANDS = rules(
+    HARNESS,
+    Rank.EXCEPTION,
+    LINE,
+    (
+        "command missing",
+        r"No such file or directory:? ['\"](?P<what>ninja|cmake|git|gcc|g\+\+|c\+\+|cc|clang\S*|nvcc|hipcc|docker"
+        r"|nvidia-smi"
+        r"|rocm-smi|rocminfo|amd-smi|FileCheck|spirv-[\w-]+|objdump|readelf|gdb|make|java|node|npm|ffmpeg|pip\d*"
+        r"|ncu|nsys|which"
+        r"|ccache|sccache|mpirun|mpiexec|ruff|black|mypy|clang-format)['\"]",
+    ),
+)
 FILES = rules(
     CODE,
     Rank.EXCEPTION,
@@ -227,6 +260,10 @@ TOOLS = rules(
         r"|command) )*[`'\"]?(?P<what>[a-z_]+)[\w.-]*[`'\"]?(?: (?:executable|binary|program|in PATH|on PATH"
         r"|in \$PATH).*)?\.?$",
         r"(?P<other>[\w-]+) (?:executable )?not found (?:in|on) (?:your |the )?\$?PATH",
+        r"\b(?:linker|compiler|assembler|disassembler|binary|executable|tool"
+        r"|program) [`'\"]?(?:\S{0,200}/)?(?P<named>[\w.+-]{2,60})"
+        r"[`'\"]? (?:was |is |could )?not (?:be )?found\b",
+        r"No such file or directory:? ['\"](?:[^'\"]{0,200}/)?(?P<own>ptxas[\w-]*|nvdisasm|cuobjdump|ld\.lld)['\"]",
     ),
 )
 WORKFLOW = rules(
@@ -253,7 +290,12 @@ WORKFLOW = rules(
         r"could not find expected ':'",
         r"did not find expected",
         r"template is not valid",
-        r"Unable to process file command",
+        r"Unable to process (?:file )?command '",
+        r"The [`'\"]?[\w-]+[`'\"]? command is (?:disabled|deprecated)",
+        r"\.ya?ml \(Line: \d+, Col: \d+\)|^\(Line: \d+, Col: \d+\)",
+        r"Error parsing fromJson",
+        r"event triggers? defined",
+        r"^jobs?:\S+ (?:config )?(?:should|must|needs?|contains?)\b",
         r"Error when evaluating",
         r"Matrix vector",
         r"Missing script",

@@ -83,6 +83,7 @@ TESTS = rules(
         r"should extend from .{0,60}TestCase",
         r"Torch not compiled with CUDA",
         r"pytest: error",
+        r"outside of a test\b",
         r"invalid ini",
         r"(?:Cannot load|Error importing|Could not load) plugin",
         r"(?:pyproject\.toml|setup\.cfg|tox\.ini|pytest\.ini)\S*: .{0,30}(?:cannot|invalid|expected|unexpected)",

@@ -24,8 +24,10 @@ TABLE = (
     *project.PACKAGES,
     *project.BUILDS,
     *project.SHELL,
-    *project.FILES,
+    *project.TEST_DATA,
+    *project.COMMANDS,
     *project.TOOLS,
+    *project.FILES,
     *project.WORKFLOW,
     *running.NOTHING,
     *running.TESTS,
@@ -65,7 +67,9 @@ _OURS = re.compile(r"triton|mlir|llvm(?!-dev)|torch(?!vision)|_C\b", re.I)
 LONGEST = 600
 # said in passing by what is going on, not by what went wrong
 _PASSING = re.compile(
-    r"^(?:retry|retrying|re-?trying|attempt|will retry|info\b|debug\b|note\b|\s*-- |using |set |run |\+ |\$ |# )", re.I
+    r"^(?:retry|retrying|re-?trying|attempt|will retry|info\b|debug\b|note\b|\s*-- |using (?!pytest\.)|set |run "
+    r"|\+ |\$ |# )",
+    re.I,
 )
 
 

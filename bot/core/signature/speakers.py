@@ -94,7 +94,7 @@ _UCX = re.compile(
     r"^(?:\[\S{1,80}(?: {1,4}:\d+)?\] {1,4}\S{1,200}:\d+ {1,4}(?:UCX|UCC|OFI|PSM\d?) {1,4}(?:ERROR"
     r"|FATAL) {1,4}|libfabric:\S{1,200}<(?:warn|error)> ?)(?P<said>.+)$"
 )
-_NCCL = re.compile(r"^\S{1,200}:\d+:\d+ \[\d+\] (?:\S{1,200}:\d+ )?(?:NCCL|RCCL) WARN (?P<said>.+)$")
+_NCCL = re.compile(r"^(?:(?:\S{1,200}:\d+:\d+ )?\[\d+\] )?(?:\S{1,200}:\d+ )?(?:NCCL|RCCL) WARN (?P<said>.+)$")
 _OF_NETWORKS = re.compile(r"\bibv?_\w+|\b(?:connect|bind|accept|socket|recv|send|poll)\w*\b|\bIB\b|NET/", re.I)
 # how the speaker was called
 _CALLED = re.compile(

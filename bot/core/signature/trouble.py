@@ -136,6 +136,7 @@ _PLAINLY = re.compile(
     r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
     re.I,
 )
+_EITHER = re.compile(r"\b(?:possibly|may be|might be|either)\b.{0,80}\bor\b", re.I)  # who names two causes knows none
 _ERRNO = re.compile(
     r"\[Errno (?P<number>\d{1,3})\]|\berrno[ =:]+(?P<bare>\d{1,3})\b|\bos error (?P<rust>\d{1,3})\b", re.I
 )
@@ -228,7 +229,7 @@ def _answer(line: str, exception: str | None) -> Found | None:
         return _found(line, "api server", found["code"])
     if found := _DAEMON.search(line):
         return _found(line, "daemon", found["name"].lower())
-    if found := _PLAINLY.search(line):
+    if (found := _PLAINLY.search(line)) and not _EITHER.search(line):
         return _found(line, "plainly", next(name for name, value in found.groupdict().items() if value))
     if found := _KERNEL.search(line):
         return _found(line, "kernel", f"{found['part']} {found['what']}".lower())
