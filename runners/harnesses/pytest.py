@@ -17,6 +17,9 @@ from runners.process import Ended
 
 PLUGIN = "graft_pytest_plugin"
 CANARY = "graft_canary"
+_UNREPORTED = "not reported"
+# what must not become of a failing test: its tests say nothing then
+_TURNED = frozenset({"passed", "xfailed", _UNREPORTED})
 _INTERRUPTED, _INTERNAL, _USAGE, _NOTHING = 2, 3, 4, 5
 
 
@@ -46,7 +49,7 @@ class Pytest:
         canary = place.suite.canary or CANARY
         junit = _junit(place)
         tests = list(merge([*seen.results(), *_only_bad_in_junit(seen, junit)]))
-        if canary != CANARY:
+        if canary != CANARY or seen.blind():
             tests = [test for test in tests if not is_canary(test.id, CANARY)]
         stopped = interruption(ended) or _unfinished(seen, ended)
         running = seen.running
@@ -59,6 +62,7 @@ class Pytest:
             known = seen.collected or list(place.expected)
             return Collected(outcome, _with_place(reason, running), fill(tests, known, reason))
         outcome, reason = _by_status(seen, ended, canary)
+        reason = "; ".join(part for part in (reason, *(seen.unproved() if canary == CANARY else ())) if part)
         if outcome is not Outcome.PASSED and outcome is not Outcome.OMITTED:
             tests = list(fill(tests, seen.collected, reason))
         return Collected(outcome, reason, tuple(tests), canary=canary)
@@ -75,6 +79,10 @@ class _Seen:
     stopped: str = ""
     running: str | None = None
     collected: list[str] = field(default_factory=list)
+    announced: set[str] = field(default_factory=set)
+    heard: set[str] = field(default_factory=set)
+    canaries: dict[str, str] = field(default_factory=dict)
+    excused: list[str] = field(default_factory=list)
     tests: dict[str, ParsedTest] = field(default_factory=dict)
 
     @classmethod
@@ -83,17 +91,46 @@ class _Seen:
         seen = cls()
         for event in _lines(path):
             seen._take(event)
+        seen._miss_canaries()
         return seen
 
     def results(self) -> list[ParsedTest]:
         return list(self.tests.values())
 
+    def blind(self) -> list[str]:
+        """The folders (`.` for the root) in which the failing test was reported as something else, or not at all."""
+        return [_folder(name) for name, said in self.canaries.items() if said in _TURNED]
+
+    def unproved(self) -> list[str]:
+        """What the canaries say beside what the one at the root does: where no failure is shown to be reported."""
+        if self.stopped:
+            return []  # some could not come to their turn
+        told = [(_folder(name), said) for name, said in self.canaries.items() if said != TestOutcome.FAILED]
+        found = [
+            f"blind below {folder}: the failing test put there was {said}" if said in _TURNED else
+            f"not proved below {folder}: the failing test put there could not run: {said}"
+            for folder, said in told if folder != "." or said not in _TURNED
+        ]  # fmt: skip
+        return found + [f"not proved below {folder}: a hook expects each test to fail" for folder in self.excused]
+
+    def _miss_canaries(self) -> None:
+        for name in sorted(self.announced - self.heard):
+            self._canary(name, _UNREPORTED)
+        self.announced, self.heard = set(), set()
+
+    def _canary(self, name: str, said: str) -> None:
+        """Keep the worst of what sessions say of one."""
+        old = self.canaries.get(name, TestOutcome.FAILED)
+        self.canaries[name] = old if old != TestOutcome.FAILED and said not in _TURNED else said
+
     def _take(self, event: dict[str, Any]) -> None:
         name = str(event.get("id", ""))
         match event.get("event"):
             case "session":
+                self._miss_canaries()
                 self.session, self.ended = True, None  # a script may start pytest more than once
             case "collected":
+                self.announced |= {str(name) for name in event.get("canaries", ())}
                 self.collected = list(dict.fromkeys([*self.collected, *(str(test) for test in event.get("ids", ()))]))
             case "start":
                 self.running = name
@@ -118,6 +155,11 @@ class _Seen:
             outcome = TestOutcome.FAILED if event.get("when") == "call" else TestOutcome.ERROR
         elif said == "skipped":
             outcome = TestOutcome.XFAILED if xfail else TestOutcome.SKIPPED
+        if name in self.announced:
+            self.heard.add(name)
+            skipped = outcome is TestOutcome.SKIPPED
+            self._canary(name, str(event.get("message")) if skipped else "failed" if outcome.bad else outcome.value)
+        self.excused += [str(folder) for folder in event.get("excused") or ()]
         old = self.tests.get(name)
         if old is not None and old.outcome.bad:
             return
@@ -130,6 +172,10 @@ class _Seen:
             file=str(event["file"]) if event.get("file") else None,
             line=line if isinstance(line, int) else None,
         )
+
+
+def _folder(canary: str) -> str:
+    return canary.rpartition("::")[0] or "."
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
@@ -176,7 +222,8 @@ def _unfinished(seen: _Seen, ended: Ended) -> tuple[Outcome, str] | None:
 
 def _by_status(seen: _Seen, ended: Ended, canary: str) -> tuple[Outcome, str]:
     status = ended.exit_code
-    bad = any(test.outcome.bad and not is_canary(name, canary) for name, test in seen.tests.items())
+    ours = (canary, CANARY)
+    bad = any(test.outcome.bad and not any(is_canary(name, one) for one in ours) for name, test in seen.tests.items())
     if not ended.started:
         return Outcome.INFRA, ended.tail.strip()
     if status == _USAGE:

@@ -14,7 +14,7 @@ from bot.core.types import Outcome
 from runners.kernels import __main__ as program
 from runners.kernels import native
 from runners.kernels.spec import Timing
-from tests.runners.test_harnesses import run
+from tests.runners.suite import run
 
 needs_triton = pytest.mark.skipif(importlib.util.find_spec("triton") is None, reason="needs triton")
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")

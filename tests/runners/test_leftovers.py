@@ -11,7 +11,7 @@ import pytest
 
 from bot.core.types import Outcome
 from runners.leftovers import empty, take_out, tick
-from tests.runners.test_harnesses import GTEST, NO_PLUGINS, gtest_xml, run
+from tests.runners.suite import GTEST, NO_PLUGINS, gtest_xml, run
 from tests.runners.test_run import graft
 from tests.runners.world import commit
 

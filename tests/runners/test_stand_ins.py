@@ -19,7 +19,7 @@ from bot.core.validation import has_canary
 from runners.harnesses import Place
 from runners.harnesses.lit import HARNESS as LIT
 from runners.spotting import Called, Tool, look, spot
-from tests.runners.test_harnesses import LIT_CFG, run
+from tests.runners.suite import LIT_CFG, run
 
 LIT_PY = "import lit.main\nif __name__ == '__main__':\n    lit.main.main()\n"
 WAITS = "RUN: sh -c 'while [ ! -e {}/seen ]; do sleep 0.02; done'\n"
