@@ -175,11 +175,12 @@ async def judge(trunk: Trunk) -> dict[str, Any]:
         "seconds a look, median": round(sorted(trunk.looks)[len(trunk.looks) // 2], 2),
         "missed": [planted.name for planted in seen if planted not in once],
         "accused wrongly": [_told(p, rows[issue_of[p.name].number], trunk.at) for p in wrong],
+        "left open": [_told(p, rows[issue_of[p.name].number], trunk.at) for p in steady if not named[p.name]],
     }
 
 
 def _told(planted: Planted, row: Breakage, at: dict[str, int]) -> str:
-    """One wrong accusation, to be looked into."""
+    """One wrong accusation, or none where one was due, to be looked into."""
     hunt = Hunt.of(row.data)
 
     def place(sha: str | None) -> int:
@@ -188,7 +189,7 @@ def _told(planted: Planted, row: Breakage, at: dict[str, int]) -> str:
     span = f"after {place(row.data.get('after'))} up to {place(row.data['first_bad'])}"
     suspects = [place(one["sha"]) for one in row.data.get("suspects", [])]
     how = f"search over {[place(sha) for sha in hunt.shas]} by {hunt.queued} runs" if hunt else f"suspects {suspects}"
-    sure = f", {hunt.confidence:.3f} sure of {[place(sha) for sha in hunt.culprits]}" if hunt else ""
+    sure = f", {hunt.confidence:.3f} sure of {[place(sha) for sha in hunt.culprits]}: {hunt.said}" if hunt else ""
     return f"{planted.name} (rate {planted.rate}, from {planted.first}, {row.state}): {span}: {how}{sure}"
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -154,6 +155,26 @@ def test_a_good_end_that_fails_is_no_range() -> None:
 def test_ends_that_do_not_build(position: int, missing: Missing) -> None:
     answer = next_step(search=Search(n=9), runs=[Run(position, Seen.SKIP)])
     assert answer == Inconclusive(missing)
+
+
+@pytest.mark.parametrize("position", [0, 9])
+def test_an_end_that_is_known_to_have_run_is_tried_again(position: int) -> None:
+    search = Search(n=9, end_tries=3)
+    other = Run(9 - position, Seen.FAIL if position == 0 else Seen.PASS)
+    skips = [Run(position, Seen.SKIP)] * 2
+    assert next_step(search=search, runs=[other, *skips]) == Ask((position,), "verify both ends first")
+    assert isinstance(next_step(search=search, runs=[other, *skips, skips[0]]), Inconclusive)
+    assert isinstance(next_step(search=replace(search, max_runs=3), runs=[other, *skips]), Inconclusive)
+    once = next_step(search=search, runs=[other, *skips, Run(position, Seen.PASS if position == 0 else Seen.FAIL)])
+    assert isinstance(once, Ask)
+    assert position not in once.positions
+
+
+def test_a_position_that_ran_once_is_no_dead_one() -> None:
+    runs = [Run(0, Seen.PASS), Run(2, Seen.FAIL), Run(1, Seen.SKIP), *[Run(1, Seen.PASS)] * 9, *[Run(2, Seen.FAIL)] * 9]
+    answer = next_step(search=Search(n=2), runs=runs)
+    assert isinstance(answer, Culprit)
+    assert answer.positions == (2,)
 
 
 @settings(max_examples=20, deadline=None)

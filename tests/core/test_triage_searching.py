@@ -34,6 +34,9 @@ def run(place: int, name: str = "r", *, red: dict[str, str] | None = None, green
         (replace(run(1, green=("u",)), silent=frozenset({"t"})), Seen.SKIP),
         (run(1, green=("u",)), Seen.ABSENT),
         (replace(run(1), judged=False), None),
+        (replace(run(1, green=("u",)), silent=frozenset({"t"}), infra=("connection reset",)), None),
+        (replace(run(1, red={"t": "B"}), infra=("connection reset",)), Seen.SKIP),
+        (replace(run(1, red={"v": "A"}), silent=frozenset({"t"}), infra=("connection reset",)), Seen.FAIL),
     ],
 )
 def test_what_a_run_shows(digest: Digest, seen: Seen | None) -> None:

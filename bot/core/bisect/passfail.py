@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -17,9 +18,10 @@ _KNOWN = ((0.1, 1.2), (0.2, 2.6), (0.4, 1.8))  # the same where the rates were t
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
     """What to run next, or the answer, from all runs so far; the same runs give the same step."""
-    dead = {run.position for run in runs if _dead(run, search)}
-    alive = {run.position for run in runs} - dead
-    ends = _ends(search, dead, alive)
+    alive = {run.position for run in runs if not _silent(run, search)}
+    dead = _dead(search, runs, alive)
+    left = search.max_runs - len(runs)
+    ends = _ends(search, dead, alive, left)
     if ends is not None:
         return ends
     belief = Belief(search, runs)
@@ -31,7 +33,6 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
         return NoCulprit(belief.shares[search.n + 1])
     if belief.shares[0] >= enough:
         return Inconclusive(Missing.GOOD_END, confidence=belief.shares[0])
-    left = search.max_runs - len(runs)
     if best.share >= enough:
         ask = _bracket(best, belief)
         if not ask:
@@ -60,11 +61,17 @@ def _at(x: float, points: Sequence[tuple[float, float]]) -> float:
     return points[-1][1]
 
 
-def _dead(run: Run, search: Search) -> bool:
+def _silent(run: Run, search: Search) -> bool:
     return run.seen is Seen.SKIP or (run.seen is Seen.ABSENT and not search.absent_is_good)
 
 
-def _ends(search: Search, dead: set[int], alive: set[int]) -> Next | None:
+def _dead(search: Search, runs: Sequence[Run], alive: set[int]) -> set[int]:
+    """The positions that are not asked again: none that ever ran, and an end only after its tries."""
+    tries = Counter(run.position for run in runs if run.position not in alive)
+    return {at for at, tried in tries.items() if at not in (0, search.n) or tried >= search.end_tries}
+
+
+def _ends(search: Search, dead: set[int], alive: set[int], left: int) -> Next | None:
     """Both ends come first: good must pass and bad must fail, else whoever is asked is accused."""
     if 0 in dead:
         return Inconclusive(Missing.GOOD_END_BUILDS)
@@ -73,7 +80,7 @@ def _ends(search: Search, dead: set[int], alive: set[int]) -> Next | None:
     untried = tuple(position for position in (search.n, 0) if position not in alive)
     if not untried:
         return None
-    if search.max_runs < 2:
+    if left < len(untried):
         return Inconclusive(Missing.RUNS)
     return Ask(untried, "verify both ends first")
 

@@ -44,7 +44,9 @@ class Search:
     accuses the innocent. `suspects`
     are weights for 1..n, `never` positions that can't be culprits (documentation only), `absent_is_good` that a test
     that is not there yet counts as passing: then the commit that adds a test that fails from birth is found.
-    `confidence` is the share of belief that an answer needs.
+    `confidence` is the share of belief that an answer needs. `end_tries` is how often an end may show nothing (it does
+    not build, another failure stands in the way) before the search is given up: more than once where it is known to
+    have run before.
     """
 
     n: int
@@ -56,6 +58,7 @@ class Search:
     max_runs: int = 200
     parallel: int = 1
     confidence: float = 0.9965
+    end_tries: int = 1
 
     def __post_init__(self) -> None:
         if self.n < 1:

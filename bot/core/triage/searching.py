@@ -11,6 +11,8 @@ from pydantic import BaseModel, ConfigDict
 from bot.core.bisect import Culprit, Inconclusive, Next, NoCulprit, Run, Search, Seen
 from bot.core.triage.runs import Digest
 
+_END_TRIES = 3  # both ends ran before, on trunk: what stands in their way now may pass
+
 
 class Standing(StrEnum):
     """How a search stands."""
@@ -76,6 +78,7 @@ class Hunt(BaseModel):
             suspects=list(self.weights) if self.weights else None,
             never=frozenset(self.never),
             max_runs=self.max_runs,
+            end_tries=_END_TRIES,
         )
 
     def runs(self, digests: Iterable[Digest]) -> list[Run]:
@@ -117,7 +120,8 @@ class Hunt(BaseModel):
 
 
 def seen_of(run: Digest, *, signature: str, probes: Sequence[str]) -> Seen | None:
-    """What one run shows; None where it proves nothing (a machine's failure): it is asked again.
+    """What one run shows; None where it proves nothing (a machine's failure, of the run or of a probe): it is asked
+    again.
 
     Only the cause itself is a fail. Another failure of the same tests, or a suite that does not come to run them, is
     skipped, never bad.
@@ -129,7 +133,10 @@ def seen_of(run: Digest, *, signature: str, probes: Sequence[str]) -> Seen | Non
     failed = {failure.test for failure in run.failures}
     if all(probe in run.passed for probe in probes):
         return Seen.PASS
-    if run.crashed or any(probe in failed or probe in run.silent for probe in probes):
+    silent = any(probe in run.silent for probe in probes)
+    if silent and run.infra and not run.crashed and not any(probe in failed for probe in probes):
+        return None
+    if run.crashed or silent or any(probe in failed for probe in probes):
         return Seen.SKIP
     if not any(probe in run.passed for probe in probes) and run.passed:
         return Seen.ABSENT
