@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.core.signature.building import wrapper
+from bot.core.signature.building import unfetched, wrapper
 from bot.core.signature.clean import Line, base, clean, function_of, named_test, of_setup
 from bot.core.signature.compiler import diagnostic, pass_of
 from bot.core.signature.device import device_fault
@@ -44,7 +44,8 @@ _OF_TESTING = re.compile(
     r"\bpytest\.\w|\bpytest-(?!timeout)\w|\brequires pytest|\bconftest\b|\bfixtures?\b|\bparametri[sz]e|\"\w+\" mark\b"
 )
 _EXIT = AnyOf(
-    r"(?:Process completed with|exited with|returned|Got|failed with)(?: non-zero)? ?(?:an )?(?:exit )?(?:code|status)",
+    r"(?:Process completed with|exited with|returned|Got|failed with)(?: non-zero)? ?(?:an )?(?:exit )?(?:code"
+    r"|status)(?!:? [45]\d\d\b)",
     r"exit (?:code|status)",
     r"Post job cleanup",
     r"^=+ .{0,300}(?:passed|failed|error).{0,100} =+$",
@@ -96,7 +97,7 @@ def signature(text: str, test: str | None = None) -> Signature:
     """The signature of a failure's text; `test` is the node id, used where the text says nothing of the cause."""
     reading = _read(clean(text))
     where = function_of(test or next(iter(reading.tests), None)) or reading.test_frame
-    best = min(reading.found, key=lambda found: found.rank, default=None)
+    best = min(reading.found, key=lambda found: (found.rank, found.kind == "spoken"), default=None)
     if best and best.kind == "no package":
         best = _unreached(reading) or best
     if best is None or (best.kind == "exit" and not where and reading.first != mask(best.title)):
@@ -257,6 +258,8 @@ def _machinery(text: str, exception: str | None, outside: Found | None, machiner
     crashed = outside is not None and outside.rank == Rank.CRASH  # by a word that anything may be called with
     if machinery and machinery.kind == "shell" and (outside is None or outside.cls == CODE):
         return machinery
+    if outside and outside.kind == "job time limit":
+        return outside  # whoever says so
     ended = machinery is not None and machinery.kind == "exit" and outside is not None and outside.cls != INFRA
     if machinery is None or (outside and outside.cls != UNKNOWN and not crashed and not ended):
         return outside
@@ -296,7 +299,8 @@ def _with_around(found: Found | None, before: str, after: str) -> Found | None:
     if found.kind == "filecheck":
         return replace(found, key=(*found.key, mask(_PATTERN.sub("", after))))
     if found.kind == "cmake" and found.key[-1] == "":
-        return replace(found, key=(*found.key[:-1], mask(after)), title=f"{found.title} {after}")
+        whole = f"{found.title} {after}"
+        return unfetched(whole) or replace(found, key=(*found.key[:-1], mask(after)), title=whole)
     if found.kind == "assert" and found.key[0] == "":
         return replace(found, key=(mask(before), *found.key[1:]), title=f"{before} {found.title}")
     return found

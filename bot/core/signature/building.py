@@ -36,6 +36,12 @@ _CMAKE_CALLED = AnyOf(
     r"The source directory .{1,200} does not (?:exist|appear to contain)",
     r"No such preset",
 )
+_FETCHES = re.compile(
+    r"^CMake Error.{0,400}(?:Failed to clone|downloading ['\"]?\S+['\"]? failed|(?:failed|unable) to (?:download"
+    r"|fetch)|Each download failed)"
+    r"|^\s*error: downloading '\S+' failed",
+    re.I,
+)
 _TESTS_COMPILER = re.compile(r"^CMake(?:Test|Determine)\w{1,20}Compiler")
 # a compiler that doesn't fit what stands around it
 _TOOLCHAIN = AnyOf(
@@ -79,6 +85,7 @@ _WRAPPERS = AnyOf(
     r"too many errors emitted",
     r"^error: (?:could not compile|aborting due to|build failed)",
 )
+_SAYS_NOTHING = re.compile(r"^ninja: build stopped")
 # what ran, by its wrapper, and whether that was a build
 _RAN = re.compile(
     r"^g?make(?:\[\d+\])?: \*\*\* \[(?:\S+:\d+: )?[\w./-]*(?:test|check|bench|run|install)\w*\]"
@@ -121,6 +128,8 @@ def building(line: str, lowered: str) -> Found | None:
         return told
     if found := _LINK.search(line, lowered):
         return _linked(found.groupdict(), line)
+    if told := unfetched(line):
+        return told
     if found := _CMAKE_CALLED.search(line, lowered):
         return Found("cmake", Rank.FAULT, HARNESS, ("called", mask(found.group())), line)
     if found := _CMAKE.match(line):
@@ -136,6 +145,11 @@ def building(line: str, lowered: str) -> Found | None:
     if found := _NO_RULE.search(line, lowered):
         return Found("no rule", Rank.FAULT, CODE, (base(found["target"]),), line, hard=True)
     return None
+
+
+def unfetched(line: str) -> Found | None:
+    """What a build says of sources that it could not fetch: what the network said of it stands before or after."""
+    return Found("download", Rank.SERVICE + 5, INFRA, ("build",), line) if _FETCHES.search(line) else None
 
 
 def undefined(text: str, line: str, lowered: str) -> Found | None:
@@ -167,7 +181,7 @@ def is_opaque(line: str, lowered: str) -> bool:
 def wrapper(line: str, lowered: str) -> Found | None:
     """What only says that something before it failed: a build tool's last words, a pass manager's."""
     if is_wrapper(line, lowered):
-        cls = UNKNOWN if _RAN.search(line) and not _BUILT.search(line) else CODE
+        cls = UNKNOWN if _SAYS_NOTHING.search(line) or (_RAN.search(line) and not _BUILT.search(line)) else CODE
         return Found("wrapper", Rank.WRAPPER, cls, ("build stopped",), line, by_test=True)
     if is_opaque(line, lowered):
         return Found("opaque", Rank.OPAQUE, CODE, ("opaque pass failure",), line, hard=True, by_test=True)

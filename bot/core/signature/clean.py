@@ -26,7 +26,7 @@ _PREFIXES = re.compile(
     | [\w ./()-]{1,80}\t[\w ./()#-]{1,80}\t(?=\d{4}-\d\d-\d\dT)                               # job, step (gh run view)
     | \s*\[(?:rank|gw|worker|node|proc|pid|default|host)[ ]?-?\d+\]:?[ ]?
     | \s*\[\d+(?:,\d+)?\](?:<std(?:err|out)>)?:[ ]?
-    | \s*\((?:[\w.@-]+[ ])?(?:pid|ip)=[^)]{1,60}\)[ ]?
+    | \s*\((?:[\w.@=-]+[ ]){0,3}(?:pid|ip)=[^)]{1,60}\)[ ]?
     | \s*(?:rank|worker)[ ]?\d+:[ ]
     | \s*std(?:out|err)[ ][FP][ ]
     | \s*\w{1,20}/(?:DEBUG|INFO|NOTICE|ERROR|FATAL)[ ]+

@@ -100,7 +100,7 @@ _OUT_OF_MEMORY = re.compile(r"\b(?P<api>CUDA|HIP|XPU|NPU|MUSA) out of memory", r
 _GPU_GONE = re.compile(
     r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)"
     r"|\bXid\b(?:.{0,60}?[:,] |=)(?P<xid>\d{1,3})\b"
-    r"|(?P<lost>GPU (?:has )?fallen off the bus|Unable to determine the device handle for GPU)"
+    r"|(?P<bus>\bfallen off the bus)|(?P<lost>Unable to determine the device handle for GPU)"
     r"|\bError (?P<system>80[2-9]|304|34)\b: "
     r"|(?P<count>Unexpected error from (?:cuda|hip)GetDeviceCount)|(?P<unloaded>module is not loaded)"
     r"|(?P<old>(?:NVIDIA|CUDA|ROCm|AMD) driver on (?:your|this) \w+ is (?:too old|out of date))"
@@ -110,9 +110,13 @@ _GPU_GONE = re.compile(
     r"|(?P<toolkit>could not select device driver)"
     r"|(?P<none>No devices were found|No CUDA GPUs are available|no NVIDIA (?:GPU|driver)|Found no NVIDIA driver"
     r"|No (?:HIP|ROCm) GPUs"
-    r"|0 active drivers|no ROCm-capable device)",
+    r"|no ROCm-capable device)",
     re.I,
 )
+_NO_DRIVER = re.compile(r"\b0 active drivers\b")
+_ROCM = re.compile(r"\b(?:hip|rocm|amd)\b", re.I)
+# what tells nothing but the state of the machine that it stands on
+_ASKS = re.compile(r"^Call returned HSA_STATUS_ERROR")
 _POLITE = re.compile(r"^(?:an? )|(?: (?:was|were) encountered.*| when calling .*)$", re.I)
 _CODE = re.compile(r"^(?:\(?\d+\)?\s*[-,:]?\s*|Code: \d+,?\s*|Mess\w+:\s*)+", re.I)
 
@@ -128,6 +132,7 @@ def device_fault(line: str) -> Found | None:
     if found := _GPU_GONE.search(line):
         names = {
             "nvml": "nvml",
+            "bus": "xid 79",
             "lost": "lost",
             "old": "driver-too-old",
             "toolkit": "container-toolkit",
@@ -140,7 +145,12 @@ def device_fault(line: str) -> Found | None:
         if told in ("xid", "system"):
             name = f"{told} {found[told]}"
         known = _known(line)
-        return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line)
+        maker = "amd" if name == "no-device" and _ROCM.search(line) else ""
+        return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line, maker)
+    if _ASKS.search(line):
+        return _found("GPU", "driver", INFRA, line)
+    if _NO_DRIVER.search(line):
+        return _found("GPU", "no driver", UNKNOWN, line)
     if found := _MANAGEMENT.search(line):
         known = _known(f"error {found['name']}")
         return _found("GPU", known[0] if known else found["name"].lower(), INFRA, line)

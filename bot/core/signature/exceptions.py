@@ -21,6 +21,7 @@ _BARE = re.compile(rf"^(?:[\w.]+ - )?(?P<name>{_NAME})(?:\(\))?$")
 _ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
 _NOT_RAISED = re.compile(r"^(?:Failed: )?DID NOT (?:RAISE|WARN)\b")
 _WHAT = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
+_SETTINGS_ALONE = re.compile(r"^[\w ]{0,60}: (?P<name>Invalid\w*(?:Config|Configuration|Settings|Manifest)\w*Error):?$")
 _FATAL = re.compile(r"^Fatal Python error: (?P<where>\w+: )?(?P<message>.+)$")
 _PANIC = re.compile(r"panicked at (?:'(?P<message>.+?)', )?(?P<file>[\w./-]+):\d+")
 # exceptions of the tools that run tests, by the module that they are of
@@ -32,7 +33,11 @@ _OF_TOOLS = re.compile(
 _ENDED = re.compile(
     r"^\W*(?:sub)?(?:process|worker|child|rank|command|job|task|program|script|server|engine)\w*\b.{0,200}?\b(?:exit\w*"
     r"|terminat\w+|fail\w*|end\w*|died|return\w*|finish\w*)\b(?: with)?(?: an?)?(?: non-?zero)?"
-    r"(?: (?:error|exit|return))*(?: (?:code|status))+:? ?-?\d+\W*$",
+    r"(?: (?:error|exit|return))*(?: (?:code|status))+:? ?-?\d+(?: before \w+ ready)?\W*$"
+    r"|^\W*(?:[\w-]+ ){0,2}(?:server|process|worker|child|subprocess|engine|task|job)(?:es|s)? (?:exited|died"
+    r"|stopped|terminated"
+    r"|ended|crashed|quit)(?: unexpectedly| prematurely| abnormally| early)?(?: before \w+ \w+)?\W*$"
+    r"|^Cmd\('\w+'\) failed due to: exit code",
     re.I,
 )
 _BUILDS = re.compile(
@@ -224,6 +229,8 @@ def spoken(line: str, lowered: str) -> Found | None:
         return Found("assert", Rank.EXCEPTION, CODE, ("assert", mask(line)), line, hard=True, by_test=True)
     if found := _WHAT.match(line):
         return Found("exception", Rank.EXCEPTION, CODE, (mask(found["message"]),), line, hard=True)
+    if found := _SETTINGS_ALONE.match(line):
+        return Found("settings", Rank.EXCEPTION, HARNESS, (found["name"],), line)
     if found := _FATAL.match(line):
         starts = (found["where"] or "").startswith(("init", "config", "preconfig"))
         key = (mask(found["message"]),)

@@ -192,6 +192,7 @@ SHELL = rules(
         r"(?:line \d+|\bsh: \d+|\b(?:bash|zsh|dash)): (?:\d+: )?(?P<sh>\S+): No such file or directory$",
         r"'(?P<win>\w+)' is not recognized",
         r"bad interpreter",
+        r"^g?make(?:\[\d+\])?: (?P<make>\S+): No such file or directory$",
     ),
     (
         "command denied",
@@ -215,6 +216,11 @@ _DATA = (
     r"|weights)"
     r"|test[-_]?(?:data|files|fixtures|resources|assets|inputs|images))[/\\\\]"
 )
+_TESTS_FILE = (
+    r"(?!/tmp/)(?:[^'\"]{0,300}[/\\\\])?tests?[/\\\\](?![^'\"]*\b(?:out|output|build|cache|dump|tmp|results?)s?[/\\\\])[^'\"]{0,300}"
+    r"\.(?:json|ya?ml|txt|csv|npz|npy|pth?|pkl|png|jpe?g|wav|mp4|xml|toml|mlir|ll|ptx|h5|parquet|onnx|safetensors"
+    r"|bin|gz|zip)"
+)
 TEST_DATA = rules(
     HARNESS,
     Rank.EXCEPTION,
@@ -224,6 +230,7 @@ TEST_DATA = rules(
         rf"No such file or directory:? ['\"]{_DATA}(?P<what>[^'\"]+)",
         rf"(?:cannot|can't|could not|unable to) (?:open|find|load|stat|access"
         rf"|read)(?: file)? [`'\"]?{_DATA}(?P<other>[^'\"\s]+)",
+        rf"No such file or directory:? ['\"]{_TESTS_FILE}['\"]",
         rf"(?:^|[\s'\"]){_DATA}(?P<this>[^'\"\s]+)['\"]? (?:was |is )?(?:not found|missing|does not exist)",
     ),
 )
@@ -246,6 +253,7 @@ FILES = rules(
     LINE,
     (
         "no such file",
+        r"No such file or directory:? ['\"][^'\"]{1,300}(?P<temporary>\.tmp)[._-][^'\"]*['\"]",  # of a race for it
         r"No such file or directory:? ['\"](?P<what>[^'\"]+)",
         r"(?:cannot|can't|could not|unable to) (?:open|stat|access|read)(?: file)? [`'\"](?P<other>[^'\"]+)['\"]",
     ),

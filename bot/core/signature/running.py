@@ -97,6 +97,16 @@ TESTS = rules(
         r"_pytest\.\w+\.(?:Internal|Outcome)\w*",
     ),
 )
+PORTS = rules(
+    HARNESS,
+    Rank.CRASH,
+    NONE,
+    (
+        "port in use",
+        r"(?:address|port:? \d+)(?: is)? already in use",
+        r"EADDRINUSE",
+    ),
+)
 WORKERS = rules(
     UNKNOWN,
     Rank.CRASH,
@@ -108,24 +118,25 @@ WORKERS = rules(
         r"maximum crashed workers reached",
     ),
     (
-        "port in use",
-        r"address already in use",
-        r"EADDRINUSE",
-    ),
-    (
         "worker down",
         r"node down: (?P<what>.{1,60})",
         r"replacing crashed worker",
+    ),
+    (
+        "pool broken",
+        r"BrokenProcessPool",
+        r"process pool was terminated",
+    ),
+    (
+        "killed",
+        r"(?:signal|SIG)\W?(?:9|KILL)\b",
+        r"^Killed\b",
     ),
     (
         "worker died",
         r"(?:worker|process|subprocess|rank|child|engine|actor).{0,40}(?:died unexpectedly"
         r"|terminated (?:unexpectedly|abruptly)|exited unexpectedly|was killed|has died|died with)",
         r"DataLoader worker .{0,40}(?:killed|exited)",
-        r"BrokenProcessPool",
-        r"process pool was terminated",
-        r"(?:signal|SIG)\W?(?:9|KILL)\b",
-        r"^Killed\b",
     ),
 )
 COLLECTIVES = rules(
@@ -147,7 +158,7 @@ TIMEOUTS = rules(
         "job time limit",
         r"(?:exceeded|reached) the maximum execution time",
         r"job .{0,80}(?:exceeded|ran longer|timed out)",
-        r"CANCELLED .{0,80}DUE TO TIME LIMIT",
+        r"CANCELLED .{0,80}(?P<slurm>DUE TO TIME LIMIT)",
         r"action '.{1,120}' has timed out",
         r"has timed out after \d+ minutes",
         r"step .{0,60}timed out",
@@ -249,6 +260,10 @@ EXITS = rules(
         r"exit(?:ed)?(?: with)?(?: exit)?(?: status| code)?:? (?:137|-9)\b",
         r"returned non-zero exit status 137",
         r"\bError 137$",
+    ),
+    (
+        "terminated",
+        r"exit(?:ed)?(?: with)?(?: exit)?(?: status| code)?:? (?:143|130|-15|-2)\b",
     ),
     (
         "time limit",

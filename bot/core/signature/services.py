@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from bot.core.signature import machines, project, running
+from bot.core.signature import machines, networks, project, running
 from bot.core.signature.clean import base
 from bot.core.signature.mask import mask
 from bot.core.signature.model import CODE, UNKNOWN, Found, Rank
@@ -15,9 +15,11 @@ TABLE = (
     *machines.DISK,
     *machines.MACHINE,
     *machines.BUSY,
-    *machines.NO_NETWORK,
-    *machines.NETWORK,
-    *machines.CREDENTIALS,
+    *networks.DNS,
+    *networks.NO_NETWORK,
+    *networks.MIRROR,
+    *networks.NETWORK,
+    *networks.CREDENTIALS,
     *project.MERGE,
     *project.LINT,
     *project.GIT,
@@ -31,6 +33,7 @@ TABLE = (
     *project.WORKFLOW,
     *running.NOTHING,
     *running.TESTS,
+    *running.PORTS,
     *running.WORKERS,
     *running.COLLECTIVES,
     *running.TIMEOUTS,
@@ -43,13 +46,20 @@ _ASKED = tuple(
     (name, re.compile(pattern, re.I))
     for name, pattern in (
         ("images", r"docker|registry|toomanyrequests|manifest|container|ghcr|quay|\bECR\b|image"),
+        ("lfs", r"\blfs\b|\bsmudge\b|over its data quota"),
+        ("models", r"hugging ?face|\bhf\b"),
+        ("coverage", r"codecov|coveralls"),
+        ("artifacts", r"\bartifacts?\b|CreateArtifact"),
         ("python packages", r"pypi|pythonhosted|\bpip\b|\buv\b|\bwheel|HTTPSConnectionPool"),
         ("system packages", r"\bapt\b|ubuntu|debian|\bdnf\b|\byum\b|\brpm\b|archive\."),
-        ("git", r"\bgit\b|\bRPC\b|index-pack|fetch-pack|early EOF|remote end hung up|sideband|upload-pack|clone"),
-        ("models", r"hugging ?face|\bhf\b"),
+        (
+            "git",
+            r"\bgit\b|unable to access '|\bRPC\b|index-pack|fetch-pack|early EOF|remote end hung up|sideband"
+            r"|upload-pack|clone",
+        ),
         ("github", r"github|\bactions?\b|octokit|\bAPI\b"),
         ("other packages", r"conda|\bnpm\b|\byarn\b|crates|cargo|maven|gradle|rubygems"),
-        ("storage", r"\bs3\b|amazonaws|blob|azure|gcs|googleapis"),
+        ("storage", r"\bs3\b|amazonaws|\bblob\b|azure|\bgcs\b|googleapis"),
         ("cache", r"cache"),
     )
 )

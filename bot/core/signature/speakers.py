@@ -14,7 +14,8 @@ from bot.core.signature.model import CODE, HARNESS, INFRA, UNKNOWN, Found, Rank
 _KINDS = (
     (
         "scheduler",
-        r"mpirun|mpiexec|prte\w*|orted?|srun|salloc|sbatch|squeue|scontrol|slurm(?:stepd|d|ctld|dbd|_\w+)?|qsub|bsub|pbs_\w+|condor_\w+|flux(?:-\w+)*"
+        r"mpirun|mpiexec|prte\w*|orted?|srun|salloc|sbatch|squeue|scontrol|slurm(?:stepd|d|ctld|dbd|_\w+)?|qsub"
+        r"|bsub|pbs_\w+|condor_\w+|flux(?:-\w+)*"
         r"|kubelet|kube-[\w-]+|k3s|nomad|FailedScheduling|FailedMount|FailedAttachVolume|FailedCreatePodSandBox",
     ),
     (
@@ -33,7 +34,8 @@ _KINDS = (
     ),
     (
         "kernel",
-        r"kernel|earlyoom|EXT4-fs|XFS|BTRFS|nvme\w*|mlx\d\w*|ib_\w+|pcieport|EDAC|mce|md/\w+|ata\d[\d.]*|sd[a-z]\d*|blk_\w+"
+        r"kernel|earlyoom|EXT4-fs|XFS|BTRFS|nvme\w*|mlx\d\w*|ib_\w+|pcieport|EDAC|mce|md/\w+|ata\d[\d.]*|sd[a-z]\d*"
+        r"|blk_\w+"
         r"|Lustre\w*"
         r"|NFS|nfs\d?|systemd(?:-\w+)?|udevd?|watchdog(?=: BUG)|thermal|ACPI|DMAR|IOMMU|AMD-Vi|Memory cgroup",
     ),
@@ -77,15 +79,18 @@ _SPEAKER = re.compile(
 # speakers whose names are also those of programs and words: they have to speak of machines
 _NAMESAKES = re.compile(
     r"^(?:kernel|thermal|nvidia\S*|amdgpu\S*|amdkfd|flux\S*|nomad|singularity|remoting|lima|colima|goma|reclient"
-    r"|i915|sd\w*|ib_\w+|mlx\w+|blk_\w+|nv-\S+|kfd\S*|rclone|curl|wget|ssh\S*|scp|sftp|rsync|gpg|runc|crun|install|mount|dkms|mce|e|hudson\S*|jenkins\S*"
+    r"|i915|sd\w*|ib_\w+|mlx\w+|blk_\w+|nv-\S+|kfd\S*|rclone|curl|wget|ssh\S*|scp|sftp|rsync|gpg|runc|crun|install"
+    r"|mount|dkms|mce|e|hudson\S*|jenkins\S*"
     r"|kube-\S+|nvme\w*|ata\S+|md/\w+|xfs|nfs\d?|iommu|acpi)$"
 )
 _OF_MACHINES = re.compile(
-    r"\b(?:devices?|drivers?|hosts?|nodes?|gpus?|cpus?|pci\w*|nvlink|nvml|firmware|fabric|module|memory|oom\w*|disks?|volumes?"
+    r"\b(?:devices?|drivers?|hosts?|nodes?|gpus?|cpus?|pci\w*|nvlink|nvml|firmware|fabric|module|memory|oom\w*"
+    r"|disks?|volumes?"
     r"|mount(?:ed|ing| point)|fs|options?|urls?|peer|resolve\w*|ssl|tls|http\S*|keys?|files?|directory|recv|receive\w*"
     r"|filesystem|I/O|sectors?|journal|controller|controllers|port|link|links|sockets?|connect\w*|network|timeout"
     r"|timed out|server|service|daemon|process|processes|pid|cgroup|container|image|registry|agent|channel|queue|ring"
-    r"|reset|xid|ecc|temperature|power|clock|lockup|hung|stuck|kill\w*|permission|fetch|mirror|lock|mode|bus|interrupt|offline"
+    r"|reset|xid|ecc|temperature|power|clock|lockup|hung|stuck|kill\w*|permission|fetch|mirror|lock|mode|bus"
+    r"|interrupt|offline"
     r"|watchdog|modprobe|library|version|space|blocked|page|corrupt\w*|vm|slave|certificate|token|auth\w*)\b",
     re.I,
 )

@@ -1,6 +1,6 @@
 """Trouble of machines and services in whatever words: something that is not the code, and that it is not well.
 
-The tables of bot.core.signature.machines hold phrases; this reads what they don't: a noun of the machinery with a
+The tables of bot.core.signature.machines and networks hold phrases; this reads what they don't: a noun of the machinery with a
 predicate of failure, the numbers and names that systems give their errors, and codes that services answer with.
 """
 
@@ -130,7 +130,8 @@ _PLAINLY = re.compile(
     r"|(?P<exhausted>\b(?:could not find an available|no (?:free|available|more)|out of|exhausted (?:all )?)\b.{0,40}"
     r"\b(?:ip(?:v4)? address|address pool|ports?|subnets?|licen[sc]es?|executors?)\b)"
     r"|(?P<pools>\ball (?:\w+ ){0,2}(?:address pools?|addresses|ports|executors) (?:have been|are)\b)"
-    r"|(?P<retries>\b(?:transport|download|upload|connect\w*|http\w*|requests?|fetch\w*|artifact|host|server|service|remote"
+    r"|(?P<retries>\b(?:transport|download|upload|connect\w*|http\w*|requests?|fetch\w*|artifact|host|server"
+    r"|service|remote"
     r"|network|push|pull|job)\b.{0,80}(?:retry count(?:er)? exceeded|retries exhausted|maximum (?:number of )?retries))"
     r"|(?P<lock>\block\b.{0,80}(?:/|\bfile\b|\bdevice\b).{0,80}\b(?:another|other) process (?:holds|has|is using|owns))"
     r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
@@ -146,9 +147,11 @@ _ANYONES = frozenset({11, 23, 24, 32})  # processes, files, pipes: the code can 
 _NODE = re.compile(
     r"\b(?P<name>E(?:CONN(?:RESET|REFUSED|ABORTED)|TIMEDOUT|NOTFOUND|AI_AGAIN|HOSTUNREACH|NETUNREACH))\b"
 )
-_AWS = re.compile(r"An error occurred \((?P<code>\w+)\) when calling the \w+ operation")
+_AWS = re.compile(
+    r"\b[Aa]n? (?:client )?error (?:occurred )?\((?P<code>\w+)\)(?: occurred)? when calling the \w+ operation"
+)
 _AWS_BUSY = re.compile(
-    r"SlowDown|Capacity|Throttl|Unavailable|Timeout|InternalError|LimitExceeded|TooManyRequests", re.I
+    r"SlowDown|Skewed|Capacity|Throttl|Unavailable|Timeout|InternalError|LimitExceeded|TooManyRequests", re.I
 )
 _GRPC = re.compile(r"\bcode = (?P<code>Unavailable|DeadlineExceeded|ResourceExhausted|Unknown|Internal)\b|"
                    r"\bStatusCode\.(?P<python>UNAVAILABLE|DEADLINE_EXCEEDED|RESOURCE_EXHAUSTED)\b"
@@ -158,7 +161,8 @@ _ENDED = re.compile(r"\bexit(?:ed)? ?(?:code|status|with)", re.I)
 _SPELT = r"(?:[A-Z][a-z]+ (?:Error|Unavailable|Gateway|Timeout)|GET|HEAD|PUT|POST)\b"
 _HTTP = re.compile(
     r"\b(?:HTTP(?:/\d\S*)?|status(?: code)?|response|respon\w+ with|returned|replied)\W{1,4}(?:\w+ ){0,2}?"
-    rf"(?P<status>5\d\d|429|000)\b|(?:^\W*|: )(?P<spelt>5\d\d) {_SPELT}",
+    rf"(?P<status>5\d\d|429|000)\b|\b(?P<first>5\d\d|429) (?:status|response|error) code\b|(?:^\W*"
+    rf"|: )(?P<spelt>5\d\d) {_SPELT}",
     re.I,
 )
 _DAEMON = re.compile(
@@ -224,7 +228,7 @@ def _answer(line: str, exception: str | None) -> Found | None:
     if (found := _HTTP.search(line)) and not _OWN.search(line):
         if found["status"] == "500" and exception and "://" not in line:
             return None  # any server's own mistake
-        return _found(line, "http", found["status"] or found["spelt"])
+        return _found(line, "http", found["status"] or found["first"] or found["spelt"])
     if found := _API_SERVER.search(line):
         return _found(line, "api server", found["code"])
     if found := _DAEMON.search(line):

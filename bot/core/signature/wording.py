@@ -86,7 +86,8 @@ _OF_PROGRAMS = re.compile(
 )
 # of what is computed and compiled: no machine says it, whoever seems to speak
 _COMPUTED = re.compile(
-    r"(?<![/.\w-])(?:ops?|operands?|tensors?|dtypes?|shapes?|strides?|layouts?|loops?|warps?|tiles?|lower(?:ed|ing)|unify"
+    r"(?<![/.\w-])(?:ops?|operands?|tensors?|dtypes?|shapes?|strides?|layouts?|loops?|warps?|tiles?|lower(?:ed|ing)"
+    r"|unify"
     r"|legali[sz]\w*|compiled?|matri(?:x|ces)|dialects?|insertion point|cannot select|mfma|wmma|LDS|sm_\d+|mock\w*"
     r"|unexpected token|operator|registers?"
     r"|in function|inputs?|evaluated?|graphs?|reward|nan|NaN"
