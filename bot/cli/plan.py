@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -87,7 +87,8 @@ def command(
         sides = Sides(upstream, fork, upstream_ref, fork_ref, _end_of(at) if at is not None else None)
         with opened(upstream, fork, upstream_ref, fork_ref, folder) as pair:
             plan = _plan(pair, sides, config, marker or [], folder)
-            _show(pair, plan, sides, explain, html, as_json=as_json)
+            facts = _explained(pair, plan, explain, folder) if explain is not None else None
+            _show(plan, sides, facts, html, as_json=as_json)
     except (PlanError, CannotPlan, GitError, ConfigError, ValueError, OSError) as error:
         say(f"graft plan: {error}", err=True)
         raise typer.Exit(2) from None
@@ -109,21 +110,31 @@ def _plan(pair: Pair, sides: Sides, config: Path | None, markers: list[str], fol
     return plan
 
 
-def _show(pair: Pair, plan: Plan, sides: Sides, explain: str | None, html: Path | None, *, as_json: bool) -> None:
-    from bot.core.render.plan import as_dict, explained
+def _explained(pair: Pair, plan: Plan, name: str, folder: Path) -> dict[str, Any]:
+    """All that is known of one commit; of a conflicting one also with what it conflicts, and where."""
+    from bot.core.render.plan import explained
+
+    facts = explained(plan, _named(plan, name))
+    if facts is None:  # pragma: no cover - _named found it in the plan
+        raise PlanError(f"{name} is not in the plan")
+    if facts.get("verdict") == "conflict":
+        from bot.clients.symbols import SymbolCache
+        from handlers.clashing import clash
+
+        with SymbolCache(folder / "symbols.sqlite") as kept:
+            found = asdict(clash(pair.git, plan, facts["sha"], cache=kept))
+        facts |= {"hunks": found.pop("hunks"), "conflict": found}
+    return facts
+
+
+def _show(plan: Plan, sides: Sides, facts: dict[str, Any] | None, html: Path | None, *, as_json: bool) -> None:
+    from bot.core.render.plan import as_dict
 
     if html is not None:
         from bot.core.render.planpage import page
 
         html.write_text(page(plan, upstream=_name(sides.upstream), fork=_name(sides.fork)), "utf-8", "replace")
-    if explain is not None:
-        facts = explained(plan, _named(plan, explain))
-        if facts is None:  # pragma: no cover - _named found it in the plan
-            raise PlanError(f"{explain} is not in the plan")
-        if facts.get("verdict") == "conflict":
-            from handlers.hunks import conflict_hunks
-
-            facts["hunks"] = [asdict(hunk) for hunk in conflict_hunks(pair.git, facts["sha"], plan.fork_tip)]
+    if facts is not None:
         if as_json:
             emit(json.dumps(facts, indent=1))
         else:

@@ -85,10 +85,20 @@ def show_explained(facts: dict[str, Any]) -> None:
             console.print(plain(f"        {piece}", "dim"), soft_wrap=True)
         if (more := len(reason["evidence"]) - _EVIDENCE) > 0:
             console.print(f"        [dim]… and {more} more: --json shows all[/]")
-    _show_hunks(console, facts.get("hunks", ()))
+    if "conflict" in facts:
+        _show_conflict(console, facts["conflict"], facts["hunks"])
 
 
-def _show_hunks(console: Console, hunks: Sequence[dict[str, Any]]) -> None:
+def _show_conflict(console: Console, conflict: dict[str, Any], hunks: Sequence[dict[str, Any]]) -> None:
+    console.print("[bold]conflict[/]")
+    if conflict["text"]:
+        console.print(plain(f"  {conflict['text']}"), soft_wrap=True)
+    if conflict["partners"]:
+        named = " ".join(sha[:12] for sha in conflict["partners"][:_EVIDENCE])
+        console.print(plain(f"  before it, these change the same files: {named}"), soft_wrap=True)
+        _rest(console, len(conflict["partners"]), _EVIDENCE)
+    if hunks:
+        console.print(plain(f"  merged onto {conflict['onto']}:"), soft_wrap=True)
     for hunk in hunks[:_HUNKS]:
         console.print(plain(f"\n{hunk['path']}:{hunk['line']}", "bold"), soft_wrap=True)
         lines = hunk["text"].splitlines()
