@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from bot.core.signature.building import unfetched, wrapper
+from bot.core.signature.building import building, wrapper
 from bot.core.signature.clean import Line, base, clean, function_of, named_test, of_setup
 from bot.core.signature.compiler import diagnostic, pass_of
 from bot.core.signature.device import device_fault
@@ -300,7 +300,8 @@ def _with_around(found: Found | None, before: str, after: str) -> Found | None:
         return replace(found, key=(*found.key, mask(_PATTERN.sub("", after))))
     if found.kind == "cmake" and found.key[-1] == "":
         whole = f"{found.title} {after}"
-        return unfetched(whole) or replace(found, key=(*found.key[:-1], mask(after)), title=whole)
+        told = building(whole, whole.lower()) or found
+        return replace(told, rank=max(told.rank, found.rank))
     if found.kind == "assert" and found.key[0] == "":
         return replace(found, key=(mask(before), *found.key[1:]), title=f"{before} {found.title}")
     return found

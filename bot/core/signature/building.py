@@ -14,6 +14,8 @@ _KILLED = AnyOf(
     r"(?:cc1plus|ld|collect2|clang|nvcc|rustc|cicc|ptxas).{0,60}(?:\[Killed\]|signal 9|\(Killed\)|SIGKILL)",
     r"Killed\s.{0,60}(?:cc1plus|clang|ninja)",
     r"virtual memory exhausted",
+    r"unable to execute command: Killed",
+    r"died due to signal 9\b",
 )
 _UNDEFINED = re.compile(
     r"undefined (?:reference to|symbols?):? [`'\"]?(?P<symbol>[^'`\"\n]+?)['`\"]?(?:[,;( ].{0,200})?$", re.I
@@ -30,6 +32,7 @@ _CMAKE = re.compile(
     r"^CMake Error(?: at (?P<file>[^:]{1,300}):\d+)?(?: in [^:]{1,200}:\d+)? ?(?:\((?P<command>\w+)\))?:\s*"
     r"(?P<message>.*)$"
 )
+_STEP = re.compile(r"^(?:\w+ ){1,2}step for \S+ failed")
 _CMAKE_CALLED = AnyOf(
     r"Could not create named generator \S+",
     r"CMake [\d.]+ or higher is required",
@@ -120,10 +123,14 @@ def toolchain(line: str, lowered: str) -> Found | None:
     return Found("toolchain", Rank.FAULT, HARNESS, (mask(found.group()),), line) if found else None
 
 
+def killed(line: str, lowered: str) -> Found | None:
+    """That the machine stopped a compiler, which had taken too much of its memory."""
+    found = _KILLED.search(line, lowered)
+    return Found("killed", Rank.FAULT, INFRA, ("compiler killed",), line) if found else None
+
+
 def building(line: str, lowered: str) -> Found | None:
     """What a linker or a build tool says in `line`."""
-    if _KILLED.search(line, lowered):
-        return Found("killed", Rank.FAULT, INFRA, ("compiler killed",), line)
     if told := undefined(line, line, lowered):
         return told
     if found := _LINK.search(line, lowered):
@@ -134,6 +141,8 @@ def building(line: str, lowered: str) -> Found | None:
         return Found("cmake", Rank.FAULT, HARNESS, ("called", mask(found.group())), line)
     if found := _CMAKE.match(line):
         message = mask(found["message"])
+        if _STEP.match(found["message"]):
+            return Found("wrapper", Rank.WRAPPER, UNKNOWN, ("step", message), line)
         rank = Rank.FAULT + (0 if words(message) > 2 else 5)
         if _TESTS_COMPILER.match(base(found["file"] or "")):
             return Found("toolchain", Rank.FAULT + 5, HARNESS, (base(found["file"]),), line)

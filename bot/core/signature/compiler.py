@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from bot.core.signature.building import building, is_opaque, is_wrapper, toolchain, undefined
+from bot.core.signature.building import building, is_opaque, is_wrapper, killed, toolchain, undefined
 from bot.core.signature.clean import base
 from bot.core.signature.mask import mask, words
 from bot.core.signature.model import CODE, Found, Rank
@@ -94,7 +94,7 @@ def diagnostic(line: str, lowered: str) -> Found | None:
     """What a compiler, an assembler, a linker or a build tool says in `line`."""
     if "out of resource" in lowered and (found := _RESOURCES.search(line)):
         return _code("resources", line, found["what"].lower())
-    for read in (_assertion, _sanitizer, _llvm, toolchain, _tool, building, _placed):
+    for read in (killed, _assertion, _sanitizer, _llvm, toolchain, _tool, building, _placed):
         if told := read(line, lowered):
             return told
     if found := _CHECKER.match(line):

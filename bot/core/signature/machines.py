@@ -109,6 +109,7 @@ MACHINE = rules(
         r"(?P<what>spot (?:instance )?(?:interruption|termination))",
         r"(?:instance|node|vm|job|task|machine|spot).{0,30}(?P<what>preempt)",
         r"(?P<what>NODE_?FAIL|NODE FAILURE)",
+        r"CANCELLED .{0,80}DUE TO (?P<what>PREEMPT)",
         r"\breason\W{0,20}(?P<what>Evicted)",
         r"^(?P<what>Evicted)\b",
     ),

@@ -13,7 +13,7 @@ CREDENTIALS = rules(
         "credentials",
         r"not authorized to perform",
         r"AccessDenied",
-        r"Access Denied",
+        r"(?<!pull )Access Denied",
         r"Could not assume role",
         r"ExpiredToken|RequestExpired|Request has expired|SignatureDoesNotMatch",
         r"token (?:has |is )?expired",
@@ -38,7 +38,7 @@ DNS = rules(
     NONE,
     (
         "dns",
-        r"Could not resolve (?:host|proxy)",
+        r"(?:Could not|Couldn't) resolve (?:host|proxy)",
         r"Temporary failure (?:in name resolution|resolving)",
         r"Name or service not known",
         r"nodename nor servname",
@@ -88,6 +88,7 @@ NO_NETWORK = rules(
         r"Failed to establish a new connection",
         r"Max retries exceeded",
         r"Unable to connect to",
+        r"check (?:your|the) (?:internet |network )?connect(?:ion|ivity)",
     ),
 )
 MIRROR = rules(
@@ -148,6 +149,7 @@ NETWORK = rules(
         r"unexpected EOF(?! while)",
         r"^(?:error: )?failed to (?:copy|pull|push|fetch|receive|download|upload|export|solve)\b.{0,200}: EOF$",
         r"invalid index-pack output",
+        r"did not send all necessary objects|bad pack header",
         r"ProtocolError",
         r"ServerDisconnected",
         r"Empty reply from server",
@@ -187,6 +189,7 @@ NETWORK = rules(
         r"Gateway Time-?out",
         r"server (?:is )?(?:temporarily )?(?:unavailable|overloaded)",
         r"unicorn!",
+        r"No server is currently available",
     ),
     (
         "download",

@@ -192,6 +192,7 @@ SHELL = rules(
         r"(?:line \d+|\bsh: \d+|\b(?:bash|zsh|dash)): (?:\d+: )?(?P<sh>\S+): No such file or directory$",
         r"'(?P<win>\w+)' is not recognized",
         r"bad interpreter",
+        r"python[\d.]*: can't open file ['‘]?(?P<script>[^'’:]+)",
         r"^g?make(?:\[\d+\])?: (?P<make>\S+): No such file or directory$",
     ),
     (

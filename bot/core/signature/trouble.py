@@ -1,7 +1,8 @@
 """Trouble of machines and services in whatever words: something that is not the code, and that it is not well.
 
-The tables of bot.core.signature.machines and networks hold phrases; this reads what they don't: a noun of the machinery with a
-predicate of failure, the numbers and names that systems give their errors, and codes that services answer with.
+The tables of bot.core.signature.machines and networks hold phrases; this reads what they don't: a noun of the
+machinery with a predicate of failure, the numbers and names that systems give their errors, and codes that services
+answer with.
 """
 
 from __future__ import annotations
