@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from bot.cli.terminal import emit, say
-from bot.core.judge import Job, Judgement, LastGreen, judge
+from bot.core.jobreports import Job
+from bot.core.judge import Judgement, LastGreen, judge
 from bot.core.manifest import Exemption, SuiteManifest, TestChanges
 from bot.core.types import Outcome
 

@@ -7,36 +7,21 @@ have a result. A gap that nothing explains is an omission, whatever colour the j
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import date, datetime, timedelta
-from enum import StrEnum
+from dataclasses import dataclass
+from datetime import date
 
 from bot.core.joblog import Cause, Evidence, by_exit, evidence, halted_text, infra_text
+from bot.core.jobreports import Finding, FindingKind, Job, Look, dotted, gather
 from bot.core.manifest import Exemption, SuiteManifest, TestChanges, adjust, covers, renamed, touches
-from bot.core.reports import FORMATS, ParsedReport, ParsedTest, key, module_of, parse, parse_log, running_at_end
+from bot.core.reports import ParsedTest, key, module_of, parse, running_at_end
 from bot.core.types import Outcome
 from bot.core.validation import TestOutcome, is_canary
 
 _BROKE_OFF = (Cause.CRASH, Cause.TIMED_OUT, Cause.CANCELLED)
-# how far the clocks of a runner and of the service that started it may be apart
-_SKEW = timedelta(seconds=60)
 # gtest's own way to skip: a suite or test whose name begins so is only listed
 _DISABLED = re.compile(r"(?<![^./])DISABLED_")
 _ENVIRONMENT = ("requires", "need", "not available", "could not import", "no module", "gpu", "cuda", "hip", "device")
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One job as its service describes it; `conclusion` in GitHub's words."""
-
-    sha: str
-    started_at: datetime | None
-    conclusion: str | None
-    exit_code: int | None = None
-    platform: str = ""
-    log: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,35 +31,6 @@ class LastGreen:
     skipped: tuple[str, ...] = ()
 
 
-class FindingKind(StrEnum):
-    """What was noticed on the way to the verdict."""
-
-    FAILURE = "failure"
-    HIDDEN_FAILURE = "hidden_failure"
-    ABSENT = "absent"
-    UNREADABLE = "unreadable"
-    CUT = "cut"
-    STALE = "stale"
-    OTHER_COMMIT = "other_commit"
-    DUPLICATE = "duplicate"
-    SKIPPED = "skipped"
-    EXPLAINED_SKIP = "explained_skip"
-    WAIVED = "waived"
-    UNEXPECTED = "unexpected"
-    BLIND = "blind"
-    CAUSE = "cause"
-    MISSING = "missing"
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing noticed, with what it is about and the evidence."""
-
-    kind: FindingKind
-    subject: str
-    text: str = ""
-
-
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """The verdict, the tests without a result that nothing explains, and all that was noticed."""
@@ -82,24 +38,6 @@ class Judgement:
     verdict: Outcome
     missing: tuple[str, ...]
     findings: tuple[Finding, ...] = ()
-
-
-@dataclass
-class _Look:
-    """What the reports of the job say, gathered."""
-
-    findings: list[Finding] = field(default_factory=list)
-    by_suite: dict[str, dict[str, list[ParsedTest]]] = field(default_factory=dict)
-    pooled: dict[str, list[ParsedTest]] = field(default_factory=dict)
-    bad: list[ParsedTest] = field(default_factory=list)
-    hidden: bool = False
-    blind: bool = False
-    bare: dict[str, str] = field(default_factory=dict)
-    modules: dict[str, list[ParsedTest]] = field(default_factory=dict)
-    log: bytes = b""
-
-    def note(self, kind: FindingKind, subject: str, text: str = "") -> None:
-        self.findings.append(Finding(kind, subject, text))
 
 
 def judge(
@@ -113,8 +51,7 @@ def judge(
     today: date,
 ) -> Judgement:
     """Judge a job; `reports` holds the files that are there by name, the job's log is not one of them."""
-    look = _Look(log=(job.log or b"") + b"\n")
-    _read(look, job, manifest, reports)
+    look = gather(job=job, manifest=manifest, reports=reports)
     expected = _expected(manifest, diff)
     before = frozenset(key(renamed(test, diff.renamed)) for test in last_green.skipped)
     before |= frozenset(key(test) for test in last_green.skipped)
@@ -126,79 +63,6 @@ def judge(
     ]
     _log_failures(look, job, expected)
     return _verdict(look, job, gap, any_expected=bool(expected))
-
-
-def _read(look: _Look, job: Job, manifest: Sequence[SuiteManifest], reports: Mapping[str, bytes]) -> None:
-    parsed: dict[tuple[str, str], ParsedReport] = {}
-    for suite in manifest:
-        data = reports.get(suite.report)
-        tests: dict[str, list[ParsedTest]] = {}
-        look.by_suite[suite.name] = tests
-        if data is None:
-            look.note(FindingKind.ABSENT, suite.report, f"suite {suite.name} left no report")
-        else:
-            name = (suite.report, suite.format)
-            first = name not in parsed
-            report = parsed.setdefault(name, parse(suite.format, data))
-            _take(look, job, suite, report, data, first=first)
-        if suite.canary is not None:
-            seen = [result for results in tests.values() for result in results if is_canary(result.id, suite.canary)]
-            if not any(result.outcome.bad for result in seen):
-                look.blind = True
-                look.note(FindingKind.BLIND, suite.name, f"the canary {suite.canary} was not reported as failed")
-
-
-def _take(look: _Look, job: Job, suite: SuiteManifest, report: ParsedReport, data: bytes, *, first: bool) -> None:
-    if not _of_this_job(look, job, suite, report):
-        return
-    if not report.complete:
-        look.note(FindingKind.CUT, suite.report, "; ".join(report.problems))
-    current = [test for test in report.tests if not _stale(job, test.at)]
-    tests = look.by_suite[suite.name]
-    for test in current:
-        tests.setdefault(key(test.id), []).append(test)
-    if not first:
-        return
-    if FORMATS.get(suite.format) is parse_log:
-        look.log += data + b"\n"
-    for file, letters in report.bare:
-        look.bare[file] = look.bare.get(file, "") + letters
-    _pool(look, current, suite.canary)
-    canaries = 1 if suite.canary is not None else 0
-    if (report.declared_bad or 0) > canaries and not any(test.outcome.bad for test in current):
-        look.hidden = True
-        look.note(FindingKind.HIDDEN_FAILURE, suite.report, f"{report.declared_bad} failures counted, none listed")
-
-
-def _pool(look: _Look, current: list[ParsedTest], canary: str | None) -> None:
-    for test in current:
-        look.pooled.setdefault(key(test.id), []).append(test)
-        if test.module:
-            look.modules.setdefault(_dotted(test.id), []).append(test)
-        if test.outcome.bad and not (canary is not None and is_canary(test.id, canary)):
-            look.bad.append(test)
-            look.note(FindingKind.FAILURE, test.id, test.message[:300])
-    for name, count in Counter(test.id for test in current).items():
-        if count > 1:
-            look.note(FindingKind.DUPLICATE, name, f"reported {count} times")
-
-
-def _of_this_job(look: _Look, job: Job, suite: SuiteManifest, report: ParsedReport) -> bool:
-    """Whether the report can be read and is of this job: of its commit, and not older than it."""
-    if not report.readable:
-        look.note(FindingKind.UNREADABLE, suite.report, "; ".join(report.problems))
-        return False
-    if report.commit is not None and not job.sha.startswith(report.commit):
-        look.note(FindingKind.OTHER_COMMIT, suite.report, f"of {report.commit[:12]}, the job is of {job.sha[:12]}")
-        return False
-    if _stale(job, report.at):
-        look.note(FindingKind.STALE, suite.report, f"written at {report.at}, before the job started")
-        return not all(_stale(job, test.at or report.at) for test in report.tests)
-    return True
-
-
-def _stale(job: Job, at: datetime | None) -> bool:
-    return at is not None and job.started_at is not None and at < job.started_at - _SKEW
 
 
 def _expected(manifest: Sequence[SuiteManifest], diff: TestChanges) -> list[tuple[str | None, str]]:
@@ -218,7 +82,7 @@ def _expected(manifest: Sequence[SuiteManifest], diff: TestChanges) -> list[tupl
     return expected
 
 
-def _results(look: _Look, suite: str | None, name: str, expected: Sequence[tuple[str | None, str]]) -> list[ParsedTest]:
+def _results(look: Look, suite: str | None, name: str, expected: Sequence[tuple[str | None, str]]) -> list[ParsedTest]:
     if suite is not None:
         own = look.by_suite[suite].get(name, [])
         if own or sum(key(test) == name for _, test in expected) > 1:
@@ -231,7 +95,7 @@ def _results(look: _Look, suite: str | None, name: str, expected: Sequence[tuple
 
 
 def _has_result(
-    look: _Look,
+    look: Look,
     suite: str | None,
     test: str,
     *,
@@ -269,7 +133,7 @@ def _halted(result: ParsedTest) -> bool:
     return halted_text(result.message) or (result.line is not None and lines == {own})
 
 
-def _skip_in_diff(look: _Look, test: str, reason: str, diff: TestChanges) -> bool:
+def _skip_in_diff(look: Look, test: str, reason: str, diff: TestChanges) -> bool:
     """Whether the change itself skips the test: by id where the diff was read, else by its file and its reason.
 
     A skip for want of a device or a module is the machine's doing, and an added test has to run.
@@ -285,7 +149,7 @@ def _skip_in_diff(look: _Look, test: str, reason: str, diff: TestChanges) -> boo
     return touches(diff.files, test) and some_ran and not any(word in reason for word in _ENVIRONMENT)
 
 
-def _bare(look: _Look, test: str, expected: Sequence[tuple[str | None, str]]) -> bool:
+def _bare(look: Look, test: str, expected: Sequence[tuple[str | None, str]]) -> bool:
     """Whether a quiet log proves the test: its file shows one passing letter for each test that is expected of it."""
     file = test.partition("::")[0]
     letters = look.bare.get(file, "")
@@ -293,7 +157,7 @@ def _bare(look: _Look, test: str, expected: Sequence[tuple[str | None, str]]) ->
     return bool(letters) and "::" in test and set(letters) <= set(".xX") and len(letters) >= wanted
 
 
-def _waived(look: _Look, test: str, job: Job, waivers: Sequence[Exemption], today: date) -> bool:
+def _waived(look: Look, test: str, job: Job, waivers: Sequence[Exemption], today: date) -> bool:
     for waiver in waivers:
         if waiver.holds(test=test, platform=job.platform, today=today):
             look.note(FindingKind.WAIVED, test, waiver.reason)
@@ -301,7 +165,7 @@ def _waived(look: _Look, test: str, job: Job, waivers: Sequence[Exemption], toda
     return False
 
 
-def _log_failures(look: _Look, job: Job, expected: Sequence[tuple[str | None, str]]) -> None:
+def _log_failures(look: Look, job: Job, expected: Sequence[tuple[str | None, str]]) -> None:
     """Failures that only the job's log holds: of expected tests without a passing result, and of whole modules."""
     if not job.log:
         return
@@ -311,12 +175,12 @@ def _log_failures(look: _Look, job: Job, expected: Sequence[tuple[str | None, st
     for test in report.tests:
         if not test.outcome.bad or any(result.outcome.proves for result in look.pooled.get(key(test.id), [])):
             continue
-        if key(test.id) in names or (test.module and _dotted(test.id) in modules):
+        if key(test.id) in names or (test.module and dotted(test.id) in modules):
             look.bad.append(test)
             look.note(FindingKind.FAILURE, test.id, f"in the log: {test.message[:200]}")
 
 
-def _verdict(look: _Look, job: Job, gap: list[str], *, any_expected: bool) -> Judgement:
+def _verdict(look: Look, job: Job, gap: list[str], *, any_expected: bool) -> Judgement:
     cause = _cause(look, job, gap)
     if cause is not None:
         look.note(FindingKind.CAUSE, cause.cause.value, cause.line)
@@ -339,7 +203,7 @@ def _verdict(look: _Look, job: Job, gap: list[str], *, any_expected: bool) -> Ju
     return Judgement(verdict, missing, tuple(look.findings))
 
 
-def _cause(look: _Look, job: Job, gap: list[str]) -> Evidence | None:
+def _cause(look: Look, job: Job, gap: list[str]) -> Evidence | None:
     """Why the job broke off, by its conclusion, its log, its exit status; None where it did not, or does not say."""
     red = job.exit_code not in (0, None) or job.conclusion not in ("success", "neutral")
     if not red:
@@ -369,7 +233,7 @@ def _cause(look: _Look, job: Job, gap: list[str]) -> Evidence | None:
     return Evidence(Cause.BROKEN, f"the job says {job.conclusion}, exit status {job.exit_code}, and no test says why")
 
 
-def _crashed_in(look: _Look, shown: Evidence, gap: list[str]) -> bool:
+def _crashed_in(look: Look, shown: Evidence, gap: list[str]) -> bool:
     """Whether the log breaks off inside a test: that test crashed, unless the machine or the clock is to blame."""
     innocent = {Cause.INFRA, Cause.TIMED_OUT, Cause.CANCELLED, Cause.CRASH}
     return bool(gap) and shown.cause not in innocent and running_at_end(look.log) is not None
@@ -386,20 +250,16 @@ def _stated(job: Job) -> Evidence | None:
     return None
 
 
-def _unexplained(look: _Look, job: Job, gap: list[str], cause: Evidence | None) -> list[str]:
+def _unexplained(look: Look, job: Job, gap: list[str], cause: Evidence | None) -> list[str]:
     """What of the gap nothing explains: not the job's end, a crashed worker, nor a module that can't be imported."""
     if cause is not None and cause.cause is not Cause.NOTHING_RUN:
         return []
     if any("crashed while running" in test.message for test in look.bad):
         return []
-    broken = {_dotted(test.id) for test in look.bad if test.module}
+    broken = {dotted(test.id) for test in look.bad if test.module}
     if broken and not any(result.outcome.proves for results in look.pooled.values() for result in results):
         return []
     return [test for test in gap if not any(_within(module_of(test), module) for module in broken)]
-
-
-def _dotted(module: str) -> str:
-    return module.removesuffix(".py").replace("/", ".")
 
 
 def _within(module: str, broken: str) -> bool:
