@@ -20,6 +20,7 @@ from bot.context import (
     Unavailable,
     Validation,
 )
+from bot.core.canary import has_canary
 from bot.core.dispatched import (
     REPORT,
     Unusable,
@@ -34,7 +35,7 @@ from bot.core.dispatched import (
 )
 from bot.core.reports.archive import ArchiveError, read_archive
 from bot.core.types import Level, Outcome
-from bot.core.validation import Report, RunRequest, has_canary
+from bot.core.validation import Report, RunRequest
 from handlers.fork import Fork, open_fork
 from handlers.runner import judged, no_report, take
 

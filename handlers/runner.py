@@ -17,19 +17,12 @@ from typing import Any
 from pydantic import ValidationError
 
 from bot.context import Context, FetchError, Queued, QueueUnavailable, Run, Runner, RunState, Scope
+from bot.core.canary import has_canary
 from bot.core.dispatched import workflow_of
 from bot.core.joblog import Cause, evidence, infra_text
 from bot.core.turns import in_turn
 from bot.core.types import Outcome
-from bot.core.validation import (
-    PROTOCOL,
-    Environment,
-    Report,
-    RunRequest,
-    check_manifest,
-    conclude,
-    has_canary,
-)
+from bot.core.validation import PROTOCOL, Environment, Report, RunRequest, check_manifest, conclude
 
 LOG_LIMIT = 16 * 1024 * 1024
 _ELSEWHERE_FOR = timedelta(minutes=2)

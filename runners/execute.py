@@ -11,17 +11,10 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from bot.core.canary import is_canary
 from bot.core.config import Suite
 from bot.core.types import Outcome
-from bot.core.validation import (
-    Environment,
-    Report,
-    RunRequest,
-    TestResult,
-    check_manifest,
-    conclude,
-    is_canary,
-)
+from bot.core.validation import Environment, Report, RunRequest, TestResult, check_manifest, conclude
 from runners.artifacts import artifacts_in
 from runners.environment import Health, child_environment, describe, probe
 from runners.harnesses import (

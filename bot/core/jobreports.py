@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from bot.core.canary import is_canary
 from bot.core.manifest import SuiteManifest
 from bot.core.reports import FORMATS, ParsedReport, ParsedTest, key, parse, parse_log
-from bot.core.validation import is_canary
 
 # how far the clocks of a runner and of the service that started it may be apart
 _SKEW = timedelta(seconds=60)

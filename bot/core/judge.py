@@ -11,12 +11,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 
+from bot.core.canary import is_canary
 from bot.core.joblog import Cause, Evidence, by_exit, evidence, halted_text, infra_text
 from bot.core.jobreports import Finding, FindingKind, Job, Look, dotted, gather
 from bot.core.manifest import Exemption, SuiteManifest, TestChanges, adjust, covers, renamed, touches
 from bot.core.reports import ParsedTest, key, module_of, parse, running_at_end
 from bot.core.types import Outcome
-from bot.core.validation import TestOutcome, is_canary
+from bot.core.validation import TestOutcome
 
 _BROKE_OFF = (Cause.CRASH, Cause.TIMED_OUT, Cause.CANCELLED)
 # gtest's own way to skip: a suite or test whose name begins so is only listed

@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date
 
+from bot.core.canary import is_canary
 from bot.core.reports import key, module_of
 from bot.core.types import Outcome
-from bot.core.validation import Report, TestOutcome, is_canary
+from bot.core.validation import Report, TestOutcome
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from bot.core.canary import calls_ctest
 from bot.core.reports import parse_xml
-from bot.core.validation import calls_ctest
 from runners.harnesses import Collected, HarnessError, Hidden, Place, Start, by_report, canary_place, found_in
 from runners.process import Ended
 from runners.spotting import Called

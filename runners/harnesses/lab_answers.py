@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from bot.core.canary import is_canary
 from bot.core.reports import parse_xml
 from bot.core.types import Outcome
-from bot.core.validation import Report, RunRequest, TestResult, is_canary
+from bot.core.validation import Report, RunRequest, TestResult
 from runners.harnesses import Collected, Elsewhere, merge
 
 CANARY = "graft::canary"

@@ -12,8 +12,8 @@ import shlex
 from collections.abc import Sequence
 from pathlib import Path
 
+from bot.core.canary import calls_lit, lit_at
 from bot.core.reports import ParsedReport, parse_json, parse_xml
-from bot.core.validation import calls_lit, lit_at
 from runners.harnesses import Collected, HarnessError, Hidden, Place, Start, by_report, canary_place, found_in
 from runners.process import Ended
 from runners.spotting import Called

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from bot.core.canary import is_canary
 from bot.core.reports import ParsedTest, key, parse_xml
 from bot.core.types import Outcome
-from bot.core.validation import TestOutcome, TestResult, is_canary
+from bot.core.validation import TestOutcome, TestResult
 from runners.harnesses import Collected, HarnessError, Place, Start, fill, interruption, merge, of_another
 from runners.process import Ended
 

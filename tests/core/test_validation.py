@@ -22,7 +22,6 @@ from bot.core.validation import (
     TestResult,
     check_manifest,
     conclude,
-    has_canary,
     level_outcome,
 )
 
@@ -146,30 +145,3 @@ def test_a_report_and_a_request_come_back_from_json_as_they_were() -> None:
         Report.model_validate({**report.model_dump(), "protocol": 2})
     with pytest.raises(ValidationError):
         Report.model_validate({**report.model_dump(), "unheard_of": 1})
-
-
-@pytest.mark.parametrize(
-    ("suite", "has"),
-    [
-        ({"harness": "pytest"}, True),
-        ({"harness": "kernels"}, True),
-        ({"harness": "lit", "run": ["/opt/bin/llvm-lit", "test"]}, True),
-        ({"harness": "lit", "run": ["python", "-m", "lit.main", "test"]}, True),
-        ({"harness": "lit", "run": ["python3", "/venv/bin/lit", "test"]}, True),
-        ({"harness": "lit", "run": ["timeout", "60", "lit", "test/lit"]}, True),
-        ({"harness": "lit", "run": ["ninja", "check-lit-tests"]}, False),
-        # a target and a folder of that name
-        ({"harness": "lit", "run": ["make", "lit"]}, False),
-        ({"harness": "lit", "run": ["ninja", "-C", "build/lit"]}, False),
-        ({"harness": "lit", "run": ["./run.sh", "test/lit"]}, False),
-        ({"harness": "lit"}, False),
-        ({"harness": "gtest"}, True),
-        ({"harness": "command"}, True),
-        ({"harness": "ctest", "run": ["/usr/bin/ctest", "--test-dir", "build"]}, True),
-        ({"harness": "ctest", "run": ["./run-tests.sh"]}, False),
-        ({"harness": "http"}, False),
-        ({"harness": "http", "canary": "Canary.Fails"}, True),
-    ],
-)
-def test_which_suites_have_a_canary(suite: dict[str, object], has: bool) -> None:
-    assert has_canary(Suite.model_validate({"suite": "s", **suite})) is has

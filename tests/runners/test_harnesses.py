@@ -8,9 +8,10 @@ from typing import Any, get_args
 
 import pytest
 
+from bot.core.canary import has_canary
 from bot.core.config import Harness, Suite
 from bot.core.types import Outcome
-from bot.core.validation import Report, TestOutcome, has_canary
+from bot.core.validation import Report, TestOutcome
 from runners.harnesses import HARNESSES, HarnessError, harness_of
 from tests.runners.suite import GTEST, LIT_CFG, gtest_xml, run
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 import runners.execute
+from bot.core.canary import has_canary
 from bot.core.config import Suite
 from bot.core.types import Outcome
-from bot.core.validation import has_canary
 from runners.harnesses import Place
 from runners.harnesses.lit import HARNESS as LIT
 from runners.spotting import Called, Tool, look, spot
