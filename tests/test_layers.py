@@ -18,7 +18,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "bot.context": ("bot.clients", "bot.core", "bot.settings"),
     "handlers": ("handlers", "bot.context", "bot.core"),
     "runners": (
-        "runners", "bot.core.validation", "bot.core.types", "bot.core.config", "bot.core.reports",
+        "runners", "bot.core.validation", "bot.core.canary", "bot.core.types", "bot.core.config", "bot.core.reports",
         "bot.core.config_problems", "bot.core.paths", "bot.core.strict_yaml",
     ),
     "bot.app": OURS,
