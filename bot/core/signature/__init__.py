@@ -130,8 +130,9 @@ def _crashed_at(reading: _Reading) -> str:
 
 def _guessed(reading: _Reading) -> str:
     """The class by words alone, where nothing that has been met says more than that something is wrong."""
-    if any(found.kind not in ("exit", "spoken", "wrapper") for found in reading.found):
-        return UNKNOWN
+    others = [found for found in reading.found if found.kind not in ("exit", "spoken", "wrapper")]
+    if others:
+        return CODE if all(found.kind == "test failed" for found in others) else UNKNOWN
     said = [found.title for found in reading.found if found.kind == "spoken"]
     if any(_OF_TESTING.search(line) for line in said):
         return HARNESS

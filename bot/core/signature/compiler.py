@@ -11,7 +11,7 @@ from bot.core.signature.model import CODE, Found, Rank
 from bot.core.signature.patterns import AnyOf
 
 _ERROR = re.compile(
-    r"(?:: ?|^)(?:fatal +|internal compiler )?error(?P<code> [A-Z]*\d+|\[[\w:-]+\])?\s?: (?P<message>.+)$", re.I
+    r"(?:: ?|^)(?:fatal +|internal compiler )?error(?P<code> [A-Z]*\d+[A-Z]?|\[[\w:-]+\])?\s?: (?P<message>.+)$", re.I
 )
 _OF_ITS_OWN = re.compile(r"[A-Za-z]+\d")
 _NVCC_ERROR = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
@@ -75,7 +75,7 @@ _PASS = AnyOf(
 _SANITIZER = re.compile(r"(?:ERROR|WARNING|SUMMARY): (?P<tool>\w+Sanitizer): (?P<kind>[\w-]+)")
 _RUNTIME_CHECK = re.compile(r"^(?P<file>\S{1,200}?):\d+:\d+: runtime error: (?P<message>.+)$")
 _CHECKER = re.compile(r"^FileCheck error: (?P<what>.+)$")
-_GTEST = re.compile(r"^(?P<file>\S{1,300}\.\w+)(?::\d+|\(\d+\)): Failure$")
+_GTEST = re.compile(r"^(?P<file>unknown file|\S{1,300}\.\w+(?=:\d|\(\d))(?::\d+|\(\d+\))?: Failure$")
 # compilers that leave the word out: Go's, and those of other languages whose source they show
 _BARE = re.compile(
     r"^(?:vet: )?(?:\./)?(?P<file>[\w./-]{1,200}\.(?:go|rs|swift|hs|kt|scala|zig|nim|ml|f90|f|java|pyx|pxd"

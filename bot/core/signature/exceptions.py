@@ -20,7 +20,7 @@ _START = re.compile(r"^(?P<name>(?:[A-Za-z_]\w*\.)+[A-Z]\w+|[A-Z][a-z]+[A-Z]\w+)
 _BARE = re.compile(rf"^(?:[\w.]+ - )?(?P<name>{_NAME})(?:\(\))?$")
 _ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
 _NOT_RAISED = re.compile(r"^(?:Failed: )?DID NOT (?:RAISE|WARN)\b")
-_WHAT = re.compile(r"^\s*what\(\):\s+(?P<message>.+)$")
+_WHAT = re.compile(r"^\s*(?:what\(\):\s+|C\+\+ exception with description \")(?P<message>.+?)(?:\" thrown in .+)?$")
 _SETTINGS_ALONE = re.compile(r"^[\w ]{0,60}: (?P<name>Invalid\w*(?:Config|Configuration|Settings|Manifest)\w*Error):?$")
 _FATAL = re.compile(r"^Fatal Python error: (?P<where>\w+: )?(?P<message>.+)$")
 _PANIC = re.compile(r"panicked at (?:'(?P<message>.+?)', )?(?P<file>[\w./-]+):\d+")
@@ -120,6 +120,7 @@ _REFUSED = AnyOf(
     r"(?:was|were) not found and (?:is|are) required",
     r"No package metadata was found",
     r"download=True",
+    r"\bmemory (?:used|held|taken|allocated) by (?:another|other) process",
     r"please (?:use|run|call) .{0,80}\bdownload",
     r"Can't find model '",
 )

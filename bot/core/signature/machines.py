@@ -188,6 +188,7 @@ MACHINE = rules(
     (
         "missing library",
         r"(?P<what>lib[\w+-]+\.so(?:\.\d+)*): cannot open shared object file",
+        r"Library not loaded: \S{0,200}?(?P<dylib>lib[\w+-]+)[\w.]*\.dylib",
         r"(?:cannot|could not) (?:open|load|find)(?: shared)? (?:object|library).{0,20}?(?P<other>lib[\w+-]+\.so)",
     ),
     (

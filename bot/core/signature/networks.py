@@ -103,6 +103,7 @@ MIRROR = rules(
         r"Unable to fetch some archives",
         r"Failed to fetch (?!.{0,80}40[134])",
         r"does not have a Release file",
+        r"\bNO_PUBKEY\b|InRelease' is not signed|signatures (?:couldn't be verified|were invalid)",
         r"Some index files failed to download",
         r"Clearsigned file isn't valid",
         r"rpmdb",

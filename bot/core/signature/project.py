@@ -104,7 +104,7 @@ PACKAGES = rules(
         r"dependency (?:conflict|resol)",
         r"unmet dependencies",
         r"have conflicting",
-        r"requires .{1,80}, but you(?:'ll)? have",
+        r"(?:requires|has requirement) .{1,80}, but you(?:'ll)? have",
         r"No solution found when resolving",
         r"because .{1,80} depends on",
         r"UnsatisfiableError",
@@ -212,13 +212,13 @@ SHELL = rules(
 )
 # a path of what tests read
 _DATA = (
-    r"(?:[^'\"]{0,300}[/\\\\])?(?:(?:tests?|testing|unittests?)[/\\\\](?:[^'\"]{0,200}[/\\\\])?(?:[\w-]*data|fixtures?"
+    r"(?:[^'\"\s]{0,300}[/\\\\])?(?:(?:tests?|testing|unittests?)[/\\\\](?:[^'\"\s]{0,200}[/\\\\])?(?:[\w-]*data|fixtures?"
     r"|resources?|assets|samples?|goldens?|files|inputs?|snapshots?|expected|baselines?|cassettes|corpus|images?"
-    r"|weights)"
+    r"|weights|models?)"
     r"|test[-_]?(?:data|files|fixtures|resources|assets|inputs|images))[/\\\\]"
 )
 _TESTS_FILE = (
-    r"(?!/tmp/)(?:[^'\"]{0,300}[/\\\\])?tests?[/\\\\](?![^'\"]*\b(?:out|output|build|cache|dump|tmp|results?)s?[/\\\\])[^'\"]{0,300}"
+    r"(?!/tmp/)(?:[^'\"\s]{0,300}[/\\\\])?tests?[/\\\\](?![^'\"\s]*\b(?:out|output|build|cache|dump|tmp|results?)s?[/\\\\])[^'\"\s]{0,300}"
     r"\.(?:json|ya?ml|txt|csv|npz|npy|pth?|pkl|png|jpe?g|wav|mp4|xml|toml|mlir|ll|ptx|h5|parquet|onnx|safetensors"
     r"|bin|gz|zip)"
 )
@@ -230,7 +230,7 @@ TEST_DATA = rules(
         "test data",
         rf"No such file or directory:? ['\"]{_DATA}(?P<what>[^'\"]+)",
         rf"(?:cannot|can't|could not|unable to) (?:open|find|load|stat|access"
-        rf"|read)(?: file)? [`'\"]?{_DATA}(?P<other>[^'\"\s]+)",
+        rf"|read)(?: file)?(?: at)? [`'\"]?{_DATA}(?P<other>[^'\"\s]+)",
         rf"No such file or directory:? ['\"]{_TESTS_FILE}['\"]",
         rf"(?:^|[\s'\"]){_DATA}(?P<this>[^'\"\s]+)['\"]? (?:was |is )?(?:not found|missing|does not exist)",
     ),
@@ -245,7 +245,7 @@ COMMANDS = rules(
         r"|nvidia-smi"
         r"|rocm-smi|rocminfo|amd-smi|FileCheck|spirv-[\w-]+|objdump|readelf|gdb|make|java|node|npm|ffmpeg|pip\d*"
         r"|ncu|nsys|which"
-        r"|ccache|sccache|mpirun|mpiexec|ruff|black|mypy|clang-format)['\"]",
+        r"|ccache|sccache|mpirun|mpiexec|ruff|black|mypy|clang-format|virtualenv|uv|tox|nox)['\"]",
     ),
 )
 FILES = rules(

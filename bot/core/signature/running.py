@@ -182,7 +182,7 @@ TIMEOUTS = rules(
         r"Test(?:ing)? timed? ?out",
         r"\*\*\*Timeout",
         r"timeout: (?:sending|the monitored)",
-        r"exceeded (?:the )?(?:time ?out|time limit|deadline)",
+        r"exceed(?:ed|s) (?:the )?(?:time ?out|time limit|deadline)",
         r"Timeout(?:Error)?\b",
         r"\b(?:timed out|timeout)$",
         r"timed out\b",

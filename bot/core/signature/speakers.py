@@ -109,7 +109,7 @@ _CALLED = re.compile(
     r"|account|qos|spec|mount|publish|format|value|time|feature|characters)|is not a \w+ command|syntax error"
     r"|requires? (?:at least|exactly|a )|no such (?:option|command)|must (?:be|specify)|not specified"
     r"|missing (?:operand|argument|url)"
-    r"|URL (?:using|rejected|malformed)|illegal|bad/|malformed",
+    r"|URL (?:using|rejected|malformed)|illegal|bad/|bad (?:parameter|request|argument|flag)|malformed",
     re.I,
 )
 _ABSENT = re.compile(
