@@ -37,7 +37,8 @@ from bot.core.reports.archive import ArchiveError, read_archive
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report, RunRequest
 from handlers.fork import Fork, open_fork
-from handlers.runner import judged, no_report, take
+from handlers.hearing import judged, no_report
+from handlers.runner import take
 
 if TYPE_CHECKING:
     from bot.context import WorkflowRun

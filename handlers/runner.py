@@ -1,7 +1,7 @@
-"""The bot's side of the runners' protocol: who a runner is, which run it may have, and what its report counts as.
+"""The bot's side of the runners' protocol: who a runner is, which run it may have, what it says of it.
 
 What a runner says is data to be judged: the outcome is derived again from the tests, against what the store says had to
-run. Everything may be said twice.
+run (`handlers.hearing`). Everything may be said twice.
 """
 
 from __future__ import annotations
@@ -14,15 +14,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from bot.context import Context, FetchError, Queued, QueueUnavailable, Run, Runner, RunState, Scope
-from bot.core.canary import has_canary
 from bot.core.dispatched import workflow_of
-from bot.core.joblog import Cause, evidence, infra_text
 from bot.core.turns import in_turn
 from bot.core.types import Outcome
-from bot.core.validation import PROTOCOL, Environment, Report, RunRequest, check_manifest, conclude
+from bot.core.validation import PROTOCOL, Report, RunRequest
+from handlers.hearing import judge_report
+from handlers.offering import offer, wake_results
 
 LOG_LIMIT = 16 * 1024 * 1024
 _ELSEWHERE_FOR = timedelta(minutes=2)
@@ -181,7 +179,7 @@ async def _give(ctx: Context, runner: Runner, run: Run, *, queued: bool) -> RunR
     if leased is None:
         raise Refusal(409, "another runner has it")
     await ctx.store.runner_seen(runner.name, ctx.now())
-    await _wake_results(ctx, leased)
+    await wake_results(ctx, leased)
     return request.model_copy(
         update={"attempt": leased.attempt, "lease_seconds": seconds, "heartbeat_seconds": max(0.5, seconds / 4)}
     )
@@ -244,75 +242,8 @@ async def take(ctx: Context, run: Run, counted: Report, runner: Runner) -> dict[
         runner=runner.name,
     )
     if done is not None:
-        await _wake_results(ctx, done)
+        await wake_results(ctx, done)
     return {"recorded": done is not None, "outcome": counted.outcome.value}
-
-
-def judge_report(run: Run, request: RunRequest, body: bytes, *, runner: Runner) -> Report:
-    """The report as it counts: of this run, no better than its tests say; an invalid one is `infra` with the reason."""
-    try:
-        said = Report.model_validate_json(body)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return no_report(run, f"the report is not valid: {where}: {first['msg']}", runner=runner)
-    subject = (said.subject.repository, said.subject.commit, said.level.value, said.suite, said.run_id)
-    if subject != (run.repository, run.sha, run.level, run.suite, run.id):
-        return no_report(run, "the report is about something else than the run that was leased", runner=runner)
-    return judged(run, request, said, canary=has_canary(request.suite) or request.canary_before)
-
-
-def judged(run: Run, request: RunRequest, said: Report, *, canary: bool) -> Report:
-    """A report of this run as it counts; `canary`: whether one has to be in it."""
-    manifest = check_manifest(expected=request.expected, skipped_before=request.skipped_before, tests=said.tests)
-    seen = said.manifest.canary
-    manifest = manifest.model_copy(update={"canary": False if seen is None and canary else seen})
-    outcome, why = conclude(
-        claimed=said.outcome,
-        tests=said.tests,
-        measurements=len(said.measurements),
-        manifest=manifest,
-        exit_code=said.exit_code,
-    )
-    outcome, why = _infra(said, outcome, why)
-    reason = "; ".join(dict.fromkeys(part for part in (said.reason, why) if part and part not in said.reason[:-1]))
-    again = " --second" if run.capacity and said.repeat and "--second" not in said.repeat else ""
-    return said.model_copy(
-        update={
-            "manifest": manifest,
-            "outcome": outcome,
-            "reason": reason or said.reason,
-            "attempt": run.attempt,
-            "repeat": said.repeat + again,
-        }
-    )
-
-
-def _infra(said: Report, outcome: Outcome, why: str) -> tuple[Outcome, str]:
-    """A failure that is the machine's: no test failed and the log says so, or every failed test does."""
-    if outcome is not Outcome.FAILED:
-        return outcome, why
-    failures = said.failures
-    if not failures:
-        shown = evidence(said.log_tail.encode())
-        if shown is not None and shown.cause is Cause.INFRA:
-            return Outcome.INFRA, shown.line
-    elif all(infra_text(test.message) for test in failures):
-        return Outcome.INFRA, f"all {len(failures)} failures are the machine's: {failures[0].message.strip()[-200:]}"
-    return outcome, why
-
-
-def no_report(run: Run, reason: str, *, runner: Runner) -> Report:
-    """The report of a run that said nothing usable: `infra`, and why."""
-    request = RunRequest.model_validate(run.request).model_copy(update={"attempt": run.attempt})
-    started = run.started_at or run.queued_at
-    return request.report(
-        environment=Environment(runner=runner.name, labels=runner.labels),
-        started_at=started,
-        finished_at=started,
-        outcome=Outcome.INFRA,
-        reason=reason,
-    )
 
 
 async def may_read(ctx: Context, runner: Runner, repository: str) -> bool:
@@ -360,25 +291,8 @@ async def _again(ctx: Context, run: Run, runner: Runner) -> bool:
     if again is None:
         return False
     await offer(ctx, again)
-    await _wake_results(ctx, again)
+    await wake_results(ctx, again)
     return True
-
-
-async def offer(ctx: Context, run: Run) -> None:
-    """Ring for a runner, or have the run's workflow started.
-
-    Where Redis is away the run stays queued in the store, and the sweep offers it again.
-    """
-    if workflow_of(run.label) is not None:
-        await ctx.store.enqueue(
-            "elsewhere", "repository", {}, installation=run.installation, repository=run.repository, now=ctx.now()
-        )
-        await ctx.queue.wake()
-        return
-    try:
-        await ctx.queue.push_run(run.label, run.id, run.repository, run.sha, run.suite, attempt=run.attempt)
-    except QueueUnavailable as error:
-        ctx.log.warning("run not offered yet", run=run.id, error=str(error))
 
 
 async def _elsewhere(ctx: Context, run: Run, runner: Runner) -> bool:
@@ -391,16 +305,3 @@ async def _elsewhere(ctx: Context, run: Run, runner: Runner) -> bool:
         return False
     others = [other for other in await ctx.store.runners() if other.name != runner.name and run.label in other.labels]
     return any(other.seen_at is not None and now - other.seen_at < _ALIVE for other in others)
-
-
-async def _wake_results(ctx: Context, run: Run) -> None:
-    kind, key = ("results", f"#{run.number}") if run.number is not None else ("triage", "trunk")
-    await ctx.store.enqueue(
-        kind,
-        key,
-        {"number": run.number, "sha": run.sha},
-        installation=run.installation,
-        repository=run.repository,
-        now=ctx.now(),
-    )
-    await ctx.queue.wake()

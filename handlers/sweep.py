@@ -8,8 +8,8 @@ from datetime import timedelta
 from bot.context import Context, GitError, Job
 from handlers.alarm import watch
 from handlers.fork import Fork, open_fork
+from handlers.offering import offer, wake_results
 from handlers.refs import forget_refs
-from handlers.runner import offer
 from handlers.validate import push_again
 
 _PACKED = "packed"
@@ -62,12 +62,4 @@ async def expire_runs(ctx: Context, job: Job) -> None:
     for run in expired.requeued:
         await offer(ctx, run)
     for run in (*expired.requeued, *expired.overdue):
-        kind, key = ("results", f"#{run.number}") if run.number is not None else ("triage", "trunk")
-        await ctx.store.enqueue(
-            kind,
-            key,
-            {"number": run.number, "sha": run.sha},
-            installation=run.installation,
-            repository=run.repository,
-            now=ctx.now(),
-        )
+        await wake_results(ctx, run)

@@ -16,7 +16,7 @@ from bot.core.types import Level, Outcome
 from bot.core.validation import RunRequest
 from handlers.fork import Fork, open_fork
 from handlers.manifest import canary_before, expectation
-from handlers.runner import offer
+from handlers.offering import offer
 
 WRITERS = ("write", "maintain", "admin")
 SECOND = "second"  # the capacity on which a suite is proved once more

@@ -8,7 +8,7 @@ from bot.clients.store import Run, Store
 from bot.core.config import Suite
 from bot.core.types import Outcome
 from bot.core.validation import Report, RunRequest
-from handlers.runner import judge_report
+from handlers.hearing import judge_report
 from tests.runners.world import TOKEN, commit, world
 
 SUITE = Suite.model_validate(
