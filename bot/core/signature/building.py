@@ -40,9 +40,9 @@ _CMAKE_CALLED = AnyOf(
     r"No such preset",
 )
 _FETCHES = re.compile(
-    r"^CMake Error.{0,400}(?:Failed to clone|downloading ['\"]?\S+['\"]? failed|(?:failed|unable) to (?:download"
-    r"|fetch)|Each download failed)"
-    r"|^\s*error: downloading '\S+' failed",
+    r"^CMake Error.{0,400}(?:Failed to clone (?:the )?(?:git )?repository|downloading ['\"]?\S{1,300}['\"]? failed"
+    r"|(?:failed|unable) to (?:download|fetch|clone) .{0,200}://|Each download failed)"
+    r"|^\s*error: downloading '\S{1,300}' failed",
     re.I,
 )
 _TESTS_COMPILER = re.compile(r"^CMake(?:Test|Determine)\w{1,20}Compiler")

@@ -58,7 +58,7 @@ _FRAME = re.compile(r'^\s*File "?(?P<file>[^"\n]{1,400}?)"?,? line \d+,? in (?P<
 _FRAME_ONLY = re.compile(r'^\s*File "[^"\n]{1,400}", line \d+\s*$')
 _SHORT_FRAME = re.compile(r"^(?P<file>[\w./\\<>-]{1,300}\.py):\d+:(?: in (?P<function>[\w<>]+)| [A-Z]\w*$)")
 _TOOL_FRAME = re.compile(
-    r"[/\\](?:_pytest|pluggy|pytest_\w+|xdist|coverage|execnet|lit)[/\\](?!monkeypatch|python_api|raises"
+    r"[/\\](?:_pytest|pluggy|pytest_\w+|xdist|coverage|execnet|(?:site-packages|dist-packages|lit)[/\\]lit)[/\\](?!monkeypatch|python_api|raises"
     r"|outcomes|recwarn|doctest|unraisable|threadexception)\w+[/\\\w]*\.py"
 )
 # what prepares tests to be run

@@ -20,7 +20,9 @@ _PLACE = re.compile(
 )
 _TOOL = re.compile(r"^[\w./+-]+$")
 # what MLIR says of an operation, which may have no place
-_OF_OPERATIONS = re.compile(r"(?:'[\w.]+' op |failed to legalize operation '|failed to (?:verify|materialize|parse) )")
+_OF_OPERATIONS = re.compile(
+    r"(?:'[\w.]+' op |failed to (?:verify|materialize|parse) |[^'`\"]{0,120}\boperation:? ['`]?[a-z]\w*\.[a-z]\w*)"
+)
 _OPERATION = re.compile(r"^'(?P<op>[\w.]+)' op (?P<message>.+)$")
 _SUFFIX = r"\.(?:h|hh|hpp|hxx|inc|cuh|td|def)"
 _HEADER = AnyOf(

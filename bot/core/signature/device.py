@@ -80,8 +80,8 @@ _TOLD = re.compile(
     + _API.format("triton")
     + r"\]|\b"
     + _API.format("api")
-    + r"(?: (?:driver|runtime|kernel|launch|API))?(?: call)?[ _](?:error|failure|failed)(?: in [^:]{1,80}"
-    r"| \(?\d+\)?)?)\s*[:=,]\s*(?P<what>.{3,300})",
+    + r"(?: (?:driver|runtime|kernel|launch|API))?(?: call)?[ _](?:error|failure|failed)"
+    r"(?: in:? [^:,]{1,120}(?::\d+)?| \(?\d+\)?)?)\s*[:=,]\s*(?P<what>.{3,300})",
     re.I,
 )
 _ENUM = re.compile(
@@ -113,6 +113,7 @@ _GPU_GONE = re.compile(
     r"|no ROCm-capable device)",
     re.I,
 )
+_UNKNOWN_ERROR = re.compile(r"\b(?P<api>CUDA|HIP) unknown error\b", re.I)
 _NO_DRIVER = re.compile(r"\b0 active drivers\b")
 _ROCM = re.compile(r"\b(?:hip|rocm|amd)\b", re.I)
 # what tells nothing but the state of the machine that it stands on
@@ -149,6 +150,8 @@ def device_fault(line: str) -> Found | None:
         return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line, maker)
     if _ASKS.search(line):
         return _found("GPU", "driver", INFRA, line)
+    if found := _UNKNOWN_ERROR.search(line):
+        return _found(found["api"], "unknown-error", UNKNOWN, line)
     if _NO_DRIVER.search(line):
         return _found("GPU", "no driver", UNKNOWN, line)
     if found := _MANAGEMENT.search(line):

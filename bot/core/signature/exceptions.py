@@ -29,6 +29,8 @@ _OF_TOOLS = re.compile(
     r"(?<![\w.])(?:_?pytest|pluggy|xdist|execnet|coverage|hypothesis|lit|tox|nox|unittest\.loader|pytest_\w+)\."
     r"(?:\w+\.)*(?!Failed\b|Flaky|Deadline|Multiple|PytestUn(?:raisable|handledThread))[A-Z]\w+\s?: "
 )
+# of one test run twice with two outcomes, or too slowly
+_UNRELIABLE = re.compile(r"\bhypothesis\.errors\.(?:Flaky|Deadline)|\bunreliable (?:results|test timings)")
 # that a process has ended, and not why
 _ENDED = re.compile(
     r"^\W*(?:sub)?(?:process|worker|child|rank|command|job|task|program|script|server|engine)\w*\b.{0,200}?\b(?:exit\w*"
@@ -72,7 +74,7 @@ _SHOWN = re.compile(r"^at \d+:\d+:")
 # the cause is told elsewhere
 _ELSEWHERE = re.compile(
     r"\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output|above)\b|run with \w+_DEBUG"
-    r"|returned a non-zero (?:exit )?(?:code|status)",
+    r"|returned a non-zero (?:exit )?(?:code|status)|communicator was aborted",
     re.I,
 )
 _LISTED = re.compile(r"\{[^{}]*\}")  # which of several it was
@@ -89,13 +91,13 @@ _NATIVE = re.compile(r"\._[A-Z]\w*(?:\.|$)|\.lib\w+$|_ext(?:ension)?s?$|\._\w*(?
 _PACKAGES = (
     r"(?:_?pytest|unittest|hypothesis|expecttest|xdist|pluggy|coverage|tests?|numpy|np|pandas|scipy|matplotlib"
     r"|sklearn|yaml"
-    r"|jinja2|markupsafe|packaging|pip|distutils|setuptools|pkg_resources|wheel|collections|typing|typing_extensions"
+    r"|jinja2|markupsafe|packaging|pip|distutils|setuptools|pkg_resources|wheel|collections|typing_extensions"
     r"|transformers|tokenizers|huggingface_hub|datasets|accelerate|requests|urllib3|werkzeug|flask|click"
     r"|pydantic\w*|google"
     r"|cryptography|OpenSSL|docutils|sphinx|pybind11|ml_dtypes|einops|tabulate|filecheck|lit)"
 )
 _FOREIGN = re.compile(
-    rf"module '(?:test\w*|{_PACKAGES})\b|has no attribute '(?:test_\w+|Test[A-Z]\w*)"
+    rf"module '(?:test\w*|{_PACKAGES})\b|^(?:module|type object) .{1, 80} has no attribute '(?:test_\w+|Test[A-Z]\w*)"
     rf"|attempted relative import with no known"
     r"|\bfixture\(\) (?:got|takes|missing)|Plugin (?:name )?already registered"
 )
@@ -111,16 +113,16 @@ _REFUSED = AnyOf(
     r"Python integer -?\d+ out of bounds",
     r"\b(?:tests?|suite|benchmark|machine|system|host)\b (?:needs?|requires?|has|must have) (?:at least |only )?"
     r"(?:\d+|an?|no|two|four|eight|more) (?:\w+ ){0,2}(?:gpus?|devices|cores|cpus|machines)\b",
-    r"^\W*(?:CUDA|ROCm|HIP|XPU|MPS|NPU|GPUs?|MPI|OpenCL|Vulkan|Metal|Docker)\b(?: \w+){0,2} (?:must be|needs? to be"
-    r"|has to be"
-    r"|is not|isn't|are not) (?:available|installed|enabled|present)\b",
+    r"^\W*(?:CUDA|ROCm|HIP|XPU|MPS|NPU|GPUs?|MPI|OpenCL|Vulkan|Metal|Docker)(?: (?:devices?|drivers?|runtime"
+    r"|toolkit|GPUs?"
+    r"|support|backend))? (?:must be|needs? to be|has to be|is not|isn't|are not) (?:available|installed|present)\b",
     r"^\W*Neither \w+ nor \w+ is available",
     r"must run at .{0,30}Hz",
-    r"[\w-]+ ?(?:[<>=!~]=|<|>) ?\d[\d.,<>=!~ ]* (?:is|are) (?:required|needed)",
+    r"[\w-]+ ?(?:[<>=!~]=|<|>) ?\d+\.\d[\d.,<>=!~ ]* (?:is|are) (?:required|needed)",
     r"(?:was|were) not found and (?:is|are) required",
     r"No package metadata was found",
     r"download=True",
-    r"\bmemory (?:used|held|taken|allocated) by (?:another|other) process",
+    r"\bmemory (?:used|held|taken|allocated) by (?:another process(?! \w)|other processes)",
     r"please (?:use|run|call) .{0,80}\bdownload",
     r"Can't find model '",
 )
@@ -187,6 +189,8 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
         return Found("elsewhere", Rank.WRAPPER, UNKNOWN, (name, _LISTED.sub("", masked)), line)
     if _ENDED.match(message) or (name in _ENDS and not _BUILDS.search(message)):
         return Found("ended", Rank.WRAPPER, UNKNOWN, (name, mask(message)), line, by_test=True)
+    if _UNRELIABLE.search(line):
+        return Found("unreliable", Rank.EXCEPTION, UNKNOWN, (name,), line, by_test=True)
     if _OF_TOOLS.search(line):
         rank = Rank.WRAPPER if message.startswith("usage: ") else Rank.EXCEPTION
         return Found("test tool", rank, HARNESS, (name, masked), line)

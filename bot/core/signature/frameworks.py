@@ -16,6 +16,7 @@ _FAILED = AnyOf(
     r"^(?:FAIL|ERROR): (?P<test>\w+ \([\w.]+\))",
     r"^\s*\d+ - (?P<test>\S+) \((?:Failed|SEGFAULT|ILLEGAL|BUS_ERROR|Subprocess aborted|NUMERICAL)\)",
     r"^\d+/\d+ Test +#\d+: (?P<test>\S+) [. ]*\*{3}(?:Failed|Exception)",
+    r"^\*{10,} TEST '(?P<test>[^']+)' FAILED \*+$",
     r"^The following tests FAILED",
     r"^Failed Tests \(\d+\):",
     r"^Failed example:",

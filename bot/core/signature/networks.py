@@ -88,13 +88,17 @@ NO_NETWORK = rules(
         r"Failed to establish a new connection",
         r"Max retries exceeded",
         r"Unable to connect to",
-        r"check (?:your|the) (?:internet |network )?connect(?:ion|ivity)",
+        r"check (?:your (?:internet |network )?|the (?:internet|network) )connect(?:ion|ivity)",
     ),
 )
 MIRROR = rules(
     INFRA,
     Rank.SERVICE,
     NONE,
+    (
+        "mirror key",
+        r"\bNO_PUBKEY\b|InRelease' is not signed|signatures (?:couldn't be verified|were invalid)",
+    ),
     (
         "mirror",
         r"Hash Sum mismatch",
@@ -103,7 +107,6 @@ MIRROR = rules(
         r"Unable to fetch some archives",
         r"Failed to fetch (?!.{0,80}40[134])",
         r"does not have a Release file",
-        r"\bNO_PUBKEY\b|InRelease' is not signed|signatures (?:couldn't be verified|were invalid)",
         r"Some index files failed to download",
         r"Clearsigned file isn't valid",
         r"rpmdb",
@@ -145,7 +148,7 @@ NETWORK = rules(
         r"Recv failure",
         r"use of closed network connection",
         r"WinError 100(?:5[34]|60|61)\b|forcibly closed by the remote",
-        r"Send failure",
+        r"Send failure|send disconnect",
         r"transfer closed",
         r"unexpected EOF(?! while)",
         r"^(?:error: )?failed to (?:copy|pull|push|fetch|receive|download|upload|export|solve)\b.{0,200}: EOF$",

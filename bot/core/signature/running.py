@@ -103,7 +103,7 @@ PORTS = rules(
     NONE,
     (
         "port in use",
-        r"(?:address|port:? \d+)(?: is)? already in use",
+        r"(?:address|port:? \d+)(?: is)? already in use(?! by)",
         r"EADDRINUSE",
     ),
 )
