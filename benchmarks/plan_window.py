@@ -32,8 +32,9 @@ from bot.clients.git import Git
 from bot.clients.git.loose import write
 from bot.clients.symbols import SymbolCache
 from bot.core.config import Config
+from bot.core.ledger import undecided
 from bot.core.types import Plan
-from handlers.planning import make_plan, read_ledger, undecided
+from handlers.planning import make_plan, read_ledger
 
 ENV = {
     "PATH": os.environ["PATH"],

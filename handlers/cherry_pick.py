@@ -10,16 +10,15 @@ from typing import Any
 
 from bot.context import Conflict, Forbidden, GitError, Gone, NotFound, Pull, PushRejected, Validation
 from bot.core.batches import Batch, BatchState, ClosedWhy, Next, ToOpen, Waiting, WaitKind, next_batches
-from bot.core.decisions import PASSED_OVER
+from bot.core.outlook import link_states, passed_over, pin_after, planned
 from bot.core.render.pull import PullFacts, pull_body, pull_title, read_batch, restate
 from bot.core.render.text import line, marker, short
-from bot.core.types import BatchKind, Disposition, LedgerEntry, Mode, Plan, PlannedCommit, Verdict
+from bot.core.types import BatchKind, Disposition, Mode, Plan, PlannedCommit
 from bot.core.upkeep import Deed, upkeep
 from handlers.batches import Seen, row_key, save_batch, state_of
 from handlers.building import Built, Committer, build, merges_cleanly
 from handlers.fork import Fork
 from handlers.moves import layout_of
-from handlers.planning import undecided
 
 _MOST_ASIDE = 10  # refused in one look: then it is not the batches that are at fault
 LABELS = {
@@ -322,23 +321,14 @@ async def _label(fork: Fork, number: int, batch: Batch, commits: Sequence[Planne
 
 
 def _title(plan: Plan, batch: Batch) -> str:
-    return pull_title(batch, _planned(plan, batch.commits))
-
-
-def _planned(plan: Plan, shas: Sequence[str]) -> list[PlannedCommit]:
-    """The commits as planned; of one that is decided by now, or unknown, what the ledger knows."""
-    known = {c.sha: c for b in plan.bundles for c in b.commits}
-    known |= {c.sha: c for chain in plan.chains for c in chain.commits}
-    known |= {c.sha: c for c in (*plan.held, *plan.settled)}
-    subjects = {entry.sha: entry.subject for entry in plan.ledger.entries}
-    return [known.get(sha) or PlannedCommit(sha, subjects.get(sha, ""), Verdict.SAFE, ()) for sha in shas]
+    return pull_title(batch, planned(plan, batch.commits))
 
 
 async def _body(fork: Fork, plan: Plan, batch: Batch, built: Built) -> str:
     return pull_body(
         PullFacts(
             batch=batch,
-            commits=_planned(plan, batch.commits),
+            commits=planned(plan, batch.commits),
             upstream=fork.config.upstream.repository,
             fork=fork.name,
             base_branch=fork.config.fork.branch,
@@ -347,65 +337,10 @@ async def _body(fork: Fork, plan: Plan, batch: Batch, built: Built) -> str:
             pin_after=pin_after(plan, batch.commits),
             dropped=built.dropped,
             empty=built.empty,
-            links=_link_states(plan, batch),
+            links=link_states(plan, batch),
             conflicts=built.conflicts,
             holes=[e for e in plan.ledger.entries if e.disposition in (Disposition.DEFERRED, Disposition.WONT_PORT)],
             upstream_url=fork.upstream_url(),
             passed_over=passed_over(plan, batch),
         )
     )
-
-
-def passed_over(plan: Plan, batch: Batch) -> tuple[LedgerEntry, ...]:
-    """The undecided commits before the batch's last one that chains, lanes and holds keep back: triaged, and left.
-
-    Written into the body, so that landing the batch moves the frontier past them as holes with their reason.
-    """
-    order = [entry.sha for entry in plan.ledger.entries]
-    last = max((order.index(sha) for sha in batch.commits if sha in order), default=-1)
-    before = {entry.sha for entry in plan.ledger.entries[:last] if entry.disposition is Disposition.PENDING}
-    kept = [(commit, f"in chain {chain.key}") for chain in plan.chains for commit in chain.commits]
-    kept += [(commit, "held") for commit in plan.held]
-    place = {sha: index for index, sha in enumerate(order)}
-    found = [(commit, where) for commit, where in kept if commit.sha in before and commit.sha not in batch.commits]
-    return tuple(
-        LedgerEntry(
-            commit.sha,
-            Disposition.DEFERRED,
-            commit.subject,
-            by=PASSED_OVER,
-            reason=f"{where}: {max(commit.reasons, key=lambda r: r.weight).text if commit.reasons else ''}",
-        )
-        for commit, where in sorted(found, key=lambda pair: place[pair[0].sha])
-    )
-
-
-def _link_states(plan: Plan, batch: Batch) -> list[tuple[PlannedCommit, str]]:
-    decided = {e.sha: e for e in plan.ledger.entries if not undecided(e)}
-    taken_back = {e.sha for e in plan.ledger.entries if e.disposition is Disposition.REVERTED}
-
-    def state(sha: str) -> str:
-        if sha in batch.commits:
-            return "**this pull request**"
-        if sha in decided:
-            return decided[sha].disposition.value.replace("_", " ")
-        if sha in taken_back:
-            return "the fork took it back: `/pick` takes it in again"
-        return "opens when the one before has landed"
-
-    return [(link, state(link.sha)) for link in _planned(plan, batch.chain)]
-
-
-def pin_after(plan: Plan, commits: Sequence[str]) -> str | None:
-    """Where the contiguous pin stands once these commits have landed."""
-    landing = frozenset(commits)
-    pin = plan.ledger.pin
-    passed = pin is None
-    for entry in plan.ledger.entries:
-        if not passed:
-            passed = entry.sha == pin
-            continue
-        if not entry.disposition.final and entry.sha not in landing:
-            break
-        pin = entry.sha
-    return pin

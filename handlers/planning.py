@@ -11,7 +11,7 @@ from bot.context import Git, PickResult
 from bot.core.config import Config, Ingest
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint, FootprintCache
-from bot.core.ledger import LandedPullRequest, dispositions
+from bot.core.ledger import LandedPullRequest, dispositions, undecided
 from bot.core.lineage import Below, textual
 from bot.core.owners import owners_of
 from bot.core.plan import Candidate, Draft, Surroundings, draft, skipped_by_rule
@@ -231,13 +231,6 @@ def _plan(
     )
 
 
-def undecided(entry: LedgerEntry) -> bool:
-    """True where the plan has to say what becomes of this upstream commit: nobody decided it."""
-    if entry.disposition is Disposition.DEFERRED:
-        return entry.by == "history"
-    return entry.disposition in {Disposition.PENDING, Disposition.REVERTED}
-
-
 def _read(
     git: Git, span: Range, tail: Sequence[Commit], cache: FootprintCache | None, progress: Progress | None
 ) -> tuple[dict[str, Footprint], Divergence]:
@@ -366,4 +359,4 @@ def _taken_back(entry: LedgerEntry) -> Reason:
     return Reason(ReasonKind.REVERT, f"the fork took it back: {entry.reason}", (entry.by,), 1.0)
 
 
-__all__ = ["CannotPlan", "deleted_by_fork", "make_plan", "read_ledger", "read_range", "undecided"]
+__all__ = ["CannotPlan", "deleted_by_fork", "make_plan", "read_ledger", "read_range"]

@@ -25,7 +25,7 @@ from bot.core.decisions import PASSED_OVER, read_decisions
 from bot.core.history import Carrier, History, LandedPullRequest, Names, read_history
 from bot.core.types import Commit, Disposition, Hole, Ledger, LedgerEntry, Metrics
 
-__all__ = ["DENSE", "STRETCH", "LandedPullRequest", "dispositions", "ledger_of"]
+__all__ = ["DENSE", "STRETCH", "LandedPullRequest", "dispositions", "ledger_of", "undecided"]
 
 STRETCH = 20
 DENSE = 10
@@ -140,6 +140,13 @@ def ledger_of(
         ),
         holes=holes,
     )
+
+
+def undecided(entry: LedgerEntry) -> bool:
+    """True where the plan has to say what becomes of this upstream commit: nobody decided it."""
+    if entry.disposition is Disposition.DEFERRED:
+        return entry.by == "history"
+    return entry.disposition in {Disposition.PENDING, Disposition.REVERTED}
 
 
 def _latest(upstream: Sequence[Commit], decisions: Iterable[LedgerEntry]) -> dict[str, LedgerEntry]:
