@@ -8,13 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
 from bot.context import Git, PickResult
+from bot.core.candidates import Candidate, Draft, Surroundings, skipped_by_rule
 from bot.core.config import Config, Ingest
 from bot.core.divergence import Divergence
 from bot.core.footprint import Footprint, FootprintCache
 from bot.core.ledger import LandedPullRequest, dispositions, undecided
 from bot.core.lineage import Below, textual
 from bot.core.owners import owners_of
-from bot.core.plan import Candidate, Draft, Surroundings, draft, skipped_by_rule
+from bot.core.plan import draft
 from bot.core.reverts import revert_links
 from bot.core.risk import FORK_LACKS, Trial
 from bot.core.trailers import pull_number

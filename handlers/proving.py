@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from bot.context import Git
+from bot.core.candidates import Candidate, Draft
 from bot.core.footprint import FootprintCache
-from bot.core.plan import Candidate, Draft
 from bot.core.types import Bundle, Reason, ReasonKind
 
 Progress = Callable[[str, int, int], None]

@@ -4,11 +4,12 @@ from dataclasses import replace
 
 import pytest
 
+from bot.core.candidates import Candidate, Draft, Surroundings
 from bot.core.config import Config, Ingest
 from bot.core.divergence import Divergence, FileDivergence
 from bot.core.footprint import FileFootprint, Footprint, Language, SymbolChange
 from bot.core.lineage import Below
-from bot.core.plan import Candidate, Draft, Surroundings, draft
+from bot.core.plan import draft
 from bot.core.reverts import Link
 from bot.core.risk import Trial
 from bot.core.types import Commit, PlannedCommit, Reason, ReasonKind, Verdict

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.core.plan import Candidate, Draft
+from bot.core.candidates import Candidate, Draft
 from bot.core.risk import Trial
 from bot.core.types import Bundle, Chain, Grade, PlannedCommit, ReasonKind, Verdict
 from handlers.outlining import outlines
