@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 
 from bot.clients.git.errors import GitError, fetch_error, push_error
 from bot.clients.git.process import credentials, run, text
+from bot.clients.git.refs import Refs
 
 
-class Remotes:
-    """A repository's dealings with others. `path` is its folder, `_env` what its git children see."""
-
-    path: Path
-    _env: dict[str, str]
+class Remotes(Refs):
+    """A repository's dealings with others."""
 
     def fetch(
         self,
@@ -99,13 +96,3 @@ class Remotes:
         if done.returncode != 0:
             said = text(done.stderr + b"\n" + done.stdout)
             raise push_error(command[len(options) :], said, done.returncode)
-
-    def _run(
-        self,
-        arguments: Sequence[str],
-        *,
-        stdin: bytes | None = None,
-        env: Mapping[str, str] | None = None,
-        timeout: float | None = None,
-    ) -> bytes:
-        return run(arguments, env=self._env | dict(env or {}), cwd=self.path, stdin=stdin, timeout=timeout).stdout
