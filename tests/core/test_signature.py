@@ -159,6 +159,38 @@ def test_lines_of_source_are_no_messages() -> None:
     assert lines[0].frame == ("b.py", "f")
 
 
+@pytest.mark.parametrize(
+    ("before", "harness"),
+    [
+        ('  File "/repo/tests/conftest.py", line 3, in <module>', True),
+        ('  File "/repo/tests/helpers.py", line 3, in pytest_configure', True),
+        ('  File "/repo/test/lit.cfg.py", line 3, in <module>', True),
+        ('  File "/venv/lib/python3.12/site-packages/lit/TestRunner.py", line 3, in go', True),
+        ('  File "/venv/lib/python3.12/site-packages/_pytest/config/argparsing.py", line 3, in add', True),
+        ('  File "/repo/test/lit/helpers.py", line 3, in go', False),
+        ('  File "/repo/tests/test_a.py", line 3, in test_a', False),
+        ('  File "/repo/tests/conftest.py", line 3, in go\n  File "/repo/tiles/run.py", line 4, in run', False),
+    ],
+)
+def test_what_prepares_the_tests_is_the_harness(before: str, harness: bool) -> None:
+    said = "AttributeError: 'Tile' object has no attribute 'rows'"
+    assert signature(f"{before}\n{said}").cls == ("harness" if harness else "code")
+
+
+def test_an_assertion_broken_into_lines_is_the_one_on_a_line() -> None:
+    whole = 'opt: lib/Tile.cpp:88: Tile pick(Context *, Type): Assertion `rows >= waves && "a wave each"\' failed.'
+    for at in ("rows ", ">= ", "&& "):
+        assert signature(whole.replace(at, f"{at}\n")).key == signature(whole).key
+    thrice = whole.replace("): A", "):\nA").replace("&& ", "&&\n").replace("88: ", "88: \n")
+    assert signature(f"noise\n{thrice}\nAborted").key == signature(whole).key
+    assert signature("opt: Assertion `rows\nis all there is").cls == "unknown"
+
+
+def test_another_phrase_of_one_kind_is_another_cause() -> None:
+    reset, closed = "error: Connection reset by peer", "error: Remote end closed connection without response"
+    assert signature(reset).key == signature(f"2026-11-04T20:50:29Z {reset}").key != signature(closed).key
+
+
 def test_command_reads_and_prints(tmp_path: Path) -> None:
     file = tmp_path / "failures.json"
     file.write_text(json.dumps([{"id": "a", "text": CASES[0][2], "test": None}, {"id": "b", "text": "x", "test": "t"}]))

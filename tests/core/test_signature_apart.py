@@ -6,8 +6,12 @@ third 0.68, 0.50; fourth 0.70, 0.67. The fifth set says in words of its own what
 that are kept outside: sixteen rounds of those, each of texts not looked at before, gave 0.47 to 0.64 in the first five
 at first contact, 0.74 to 0.88 in the next eight, 0.61 and 0.71 where tools were far from any met (Bazel, Ray, MPI) and
 0.91 where they were those of GPU projects; infra recall 0.33 to 0.67, then 0.71 to 0.89, 0.61, 0.63 and 0.92. That is
-what to expect of a tool that was never met: the figures of the sets are those of texts that have been. No text here is
-one that the model of words was learned from (signature-words.json). The floors stand a little below the figures of now.
+what to expect of a tool that was never met: the figures of the sets are those of texts that have been. The sixth does
+so for two rounds that others collected and labelled and one of kinds not met before, again kept outside: 135 texts of
+code and tests gave 0.87 at first contact, 155 of machines, harnesses and what does not decide 0.81 (0.83 with what the
+first had led to), 53 picked for being unlike all others 0.70; and it holds programs' words that are like a harness's.
+No text here is one that the model of words was learned from (signature-words.json). The floors stand a little below the
+figures of now.
 """
 
 from __future__ import annotations
@@ -43,11 +47,12 @@ def pairs(counts: Counter[Any]) -> int:
 @pytest.mark.parametrize(
     ("name", "right", "infra", "precision", "recall"),
     [
-        ("first", 0.97, 0.97, 0.87, 0.91),
-        ("second", 0.96, 0.96, 0.76, 0.83),
-        ("third", 0.88, 0.81, 0.82, 0.86),
-        ("fourth", 0.95, 0.95, 0.98, 0.80),
-        ("fifth", 0.98, 0.98, 0.90, 0.98),
+        ("first", 0.98, 0.98, 0.92, 0.91),
+        ("second", 0.97, 0.96, 0.88, 0.84),
+        ("third", 0.88, 0.81, 0.98, 0.90),
+        ("fourth", 0.98, 0.98, 0.98, 0.92),
+        ("fifth", 0.98, 0.98, 0.98, 0.98),
+        ("sixth", 0.98, 0.98, 0.98, 0.98),
     ],
 )
 def test_texts_that_no_table_lists(name: str, right: float, infra: float, precision: float, recall: float) -> None:

@@ -103,7 +103,7 @@ def signature(text: str, test: str | None = None) -> Signature:
     if best is None or (best.kind == "exit" and not where and reading.first != mask(best.title)):
         said = where or reading.first
         return _signature("nothing", (said or "no text",), _guessed(reading), test or reading.first or "no text")
-    key = best.key
+    key = (mask(best.title),) if best.kind == "exit" else best.key
     if best.kind == "test hung":
         key = (where,)
     elif best.by_test and where:

@@ -106,7 +106,7 @@ _OPAQUE = AnyOf(
     r"Failures have been detected while processing an MLIR pass",
     r"\bpass(?:es)? failed\b",
     r"failed to (?:run|apply|execute) (?:the )?pass",
-    r"pass pipeline",
+    r"pass pipeline.{0,40}\b(?:fail|error)|\b(?:fail\w*|error)\b.{0,60}pass pipeline",
     r"pipeline failed while",
     r"failed to translate (?:module )?to LLVM IR",
     r"failed to legalize operations?$",
@@ -191,7 +191,7 @@ def wrapper(line: str, lowered: str) -> Found | None:
     """What only says that something before it failed: a build tool's last words, a pass manager's."""
     if is_wrapper(line, lowered):
         cls = UNKNOWN if _SAYS_NOTHING.search(line) or (_RAN.search(line) and not _BUILT.search(line)) else CODE
-        return Found("wrapper", Rank.WRAPPER, cls, ("build stopped",), line, by_test=True)
+        return Found("wrapper", Rank.WRAPPER, cls, (mask(line),), line, by_test=True)
     if is_opaque(line, lowered):
         return Found("opaque", Rank.OPAQUE, CODE, ("opaque pass failure",), line, hard=True, by_test=True)
     return None

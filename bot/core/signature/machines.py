@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.core.signature.model import INFRA, Rank
-from bot.core.signature.rule import LINE, NONE, rules
+from bot.core.signature.rule import LINE, NONE, PHRASE, rules
 
 DISK = rules(
     INFRA,
@@ -53,7 +53,7 @@ DISK = rules(
 MACHINE = rules(
     INFRA,
     Rank.SERVICE,
-    NONE,
+    PHRASE,
     (
         "shared memory",
         r"insufficient shared memory",

@@ -96,6 +96,10 @@ MIRROR = rules(
     Rank.SERVICE,
     NONE,
     (
+        "mirror date",
+        r"Release file .{0,200}(?:expired|not (?:yet )?valid)",
+    ),
+    (
         "mirror key",
         r"\bNO_PUBKEY\b|InRelease' is not signed|signatures (?:couldn't be verified|were invalid)",
     ),
@@ -114,7 +118,6 @@ MIRROR = rules(
         r"Cannot download",
         r"Failed to download metadata|No URLs in mirrorlist",
         r"\bcurl\) error\b",
-        r"Release file .{0,200}(?:expired|not valid)",
     ),
 )
 NETWORK = rules(
@@ -153,7 +156,8 @@ NETWORK = rules(
         r"unexpected EOF(?! while)",
         r"^(?:error: )?failed to (?:copy|pull|push|fetch|receive|download|upload|export|solve)\b.{0,200}: EOF$",
         r"invalid index-pack output",
-        r"did not send all necessary objects|bad pack header",
+        r"did not send all necessary objects",
+        r"bad pack header",
         r"ProtocolError",
         r"ServerDisconnected",
         r"Empty reply from server",

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 
 from bot.core.signature.patterns import AnyOf
 
-# what tells causes of one kind apart, besides a pattern's named groups: nothing, the service that is asked, the line
-NONE, WHO, LINE = "none", "who", "line"
+# what tells causes of one kind apart, besides a pattern's named groups: nothing, which of its patterns it is, that and
+# the service that is asked, the line
+NONE, PHRASE, WHO, LINE = "none", "phrase", "who", "line"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from bot.core.signature import machines, networks, project, running
 from bot.core.signature.clean import base
 from bot.core.signature.mask import mask
 from bot.core.signature.model import CODE, UNKNOWN, Found, Rank
-from bot.core.signature.rule import LINE, WHO, Rule
+from bot.core.signature.rule import LINE, NONE, WHO, Rule
 
 TABLE = (
     *machines.DISK,
@@ -95,20 +95,21 @@ def service(line: str, *, exception: bool = False) -> Found | None:
         if found:
             what = next((value for value in found.groupdict().values() if value), "")
             hard = rule.rank == Rank.CRASH and rule.cls == CODE
-            return Found(rule.kind, rule.rank, _class(rule, line, what), (_key(rule, line, what),), line, hard=hard)
+            return Found(rule.kind, rule.rank, _class(rule, line, what), _key(rule, line, found, what), line, hard=hard)
     return None
 
 
-def _key(rule: Rule, line: str, what: str) -> str:
+def _key(rule: Rule, line: str, found: re.Match[str], what: str) -> tuple[str, ...]:
     if what:
-        return mask(base(what))
+        return (mask(base(what)),)
     if rule.kind in _REACHING and _OWN.search(line):
-        return "its own"
+        return ("its own",)
     if rule.detail == LINE:
-        return mask(_LEVEL.sub("", line))
-    if rule.detail == WHO:
-        return next((name for name, pattern in _ASKED if pattern.search(line)), "")
-    return ""
+        return (mask(_LEVEL.sub("", line)),)
+    if rule.detail == NONE:
+        return ("",)
+    asked = next((name for name, pattern in _ASKED if pattern.search(line)), "") if rule.detail == WHO else ""
+    return (asked, found.re.pattern)
 
 
 def _class(rule: Rule, line: str, what: str) -> str:
