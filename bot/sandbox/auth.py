@@ -10,7 +10,8 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from bot.sandbox.model import LEVELS, App, Installation, Repository, Token, at_least
+from bot.sandbox.accounts import LEVELS, App, Installation, Token, at_least
+from bot.sandbox.model import Repository
 from bot.sandbox.world import World
 
 JWT_LIFE = 600

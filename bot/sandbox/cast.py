@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from bot.sandbox import auth, changes, events
+from bot.sandbox.accounts import App, Installation, Team, User
 from bot.sandbox.bare import Bare
-from bot.sandbox.model import ZERO, App, Artifact, Installation, Protection, Repository, Team, User, WorkflowRun
+from bot.sandbox.model import ZERO, Artifact, Protection, Repository, WorkflowRun
 from bot.sandbox.render import actions, common
 from bot.sandbox.world import World
 

@@ -6,7 +6,8 @@ import json
 import uuid
 from typing import Any
 
-from bot.sandbox.model import App, Delivery, Installation, Issue, Repository
+from bot.sandbox.accounts import App, Installation
+from bot.sandbox.model import Delivery, Issue, Repository
 from bot.sandbox.render import common, issues, pulls
 from bot.sandbox.world import World
 

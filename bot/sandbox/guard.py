@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.sandbox import checks
+from bot.sandbox.accounts import at_least
 from bot.sandbox.auth import Actor, may_push, permits
 from bot.sandbox.bare import EMPTY_TREE, Bare
-from bot.sandbox.model import ZERO, Protection, Repository, at_least
+from bot.sandbox.model import ZERO, Protection, Repository
 from bot.sandbox.world import World
 
 WORKFLOWS = ".github/workflows/"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from bot.sandbox import checks
+from bot.sandbox.accounts import at_least
 from bot.sandbox.bare import EMPTY_TREE, CommitData, FileDiff, Signature
-from bot.sandbox.model import Issue, Pull, Repository, Trial, at_least
+from bot.sandbox.model import Issue, Pull, Repository, Trial
 from bot.sandbox.world import World
 
 REMEMBERED = 256  # differences that are kept

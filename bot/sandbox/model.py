@@ -1,4 +1,4 @@
-"""What the sandbox remembers: users, repositories, issues, pull requests, checks, Apps, as plain records."""
+"""What the sandbox remembers of repositories: issues, pull requests, checks, runs, deliveries, as plain records."""
 
 from __future__ import annotations
 
@@ -7,39 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-ROLES = ("none", "read", "triage", "write", "maintain", "admin")
-LEVELS = ("none", "read", "write", "admin")
 ZERO = "0" * 40
-
-
-def at_least(role: str, needed: str) -> bool:
-    """True where `role` includes `needed`, both words of ROLES."""
-    return ROLES.index(role) >= ROLES.index(needed)
-
-
-@dataclass(slots=True)
-class User:
-    """A person, an organization or an App's bot."""
-
-    id: int
-    login: str
-    type: str = "User"
-    name: str | None = None
-    email: str | None = None
-    created_at: datetime | None = None
-    members: dict[str, str] = field(default_factory=dict)  # of an organization: login -> member|admin
-
-
-@dataclass(slots=True)
-class Team:
-    """A team of an organization with the roles it has in repositories."""
-
-    id: int
-    org: str
-    slug: str
-    name: str
-    members: dict[str, str] = field(default_factory=dict)  # login -> member|maintainer
-    repositories: dict[str, str] = field(default_factory=dict)  # full name -> role
 
 
 @dataclass(slots=True)
@@ -330,57 +298,6 @@ class Repository:
     def pulls(self) -> dict[int, Issue]:
         """The pull requests among the issues, by number."""
         return {number: issue for number, issue in self.issues.items() if issue.pull is not None}
-
-
-@dataclass(slots=True)
-class App:
-    """A GitHub App; `private_key` is its PEM, as its owner downloads it once."""
-
-    id: int
-    slug: str
-    name: str
-    owner: str
-    client_id: str
-    private_key: str
-    public_key: str
-    permissions: dict[str, str]
-    events: list[str]
-    webhook_url: str | None
-    webhook_secret: str
-    created_at: datetime
-
-    @property
-    def bot(self) -> str:
-        """The login under which the App acts."""
-        return f"{self.slug}[bot]"
-
-
-@dataclass(slots=True)
-class Installation:
-    """An App in an account, for some or (None) all of its repositories."""
-
-    id: int
-    app_id: int
-    account: str
-    permissions: dict[str, str]
-    events: list[str]
-    repositories: list[str] | None
-    created_at: datetime
-    suspended_at: datetime | None = None
-
-
-@dataclass(slots=True)
-class Token:
-    """What a request shows: of a user, or of an installation (narrowed to some repositories and permissions)."""
-
-    value: str
-    login: str
-    expires_at: datetime | None = None
-    installation_id: int | None = None
-    permissions: dict[str, str] = field(default_factory=dict)
-    repositories: list[str] | None = None
-    used: int = 0
-    window_ends: datetime | None = None
 
 
 @dataclass(slots=True)

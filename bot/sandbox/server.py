@@ -19,9 +19,10 @@ from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
 from bot.sandbox import auth
+from bot.sandbox.accounts import at_least
 from bot.sandbox.faults import RequestFault
 from bot.sandbox.http import OPERATIONS, ApiError, Call, Listing, Operation, Reply, not_found
-from bot.sandbox.model import Repository, at_least
+from bot.sandbox.model import Repository
 from bot.sandbox.validation import UNDESCRIBED, description
 from bot.sandbox.workflows import BLOB, Blobs
 from bot.sandbox.world import World

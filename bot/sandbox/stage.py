@@ -8,8 +8,8 @@ from typing import Any
 
 import yaml
 
+from bot.sandbox.accounts import App
 from bot.sandbox.driver import Sandbox
-from bot.sandbox.model import App
 from bot.sandbox.sample import Sample
 
 GATE = "graft/gate"

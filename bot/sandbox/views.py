@@ -13,8 +13,9 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from bot.sandbox import checks, merging
+from bot.sandbox.accounts import User
 from bot.sandbox.bare import CommitData, FileDiff
-from bot.sandbox.model import CheckRun, Issue, Label, Repository, User
+from bot.sandbox.model import CheckRun, Issue, Label, Repository
 from bot.sandbox.world import World
 
 _STEPS = ((60, "second", 1), (3600, "minute", 60), (86_400, "hour", 3600), (2_592_000, "day", 86_400))

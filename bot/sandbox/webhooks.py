@@ -12,7 +12,8 @@ from typing import Any
 
 import httpx
 
-from bot.sandbox.model import App, Delivery
+from bot.sandbox.accounts import App
+from bot.sandbox.model import Delivery
 from bot.sandbox.person import LOOPBACK
 from bot.sandbox.world import World
 

@@ -11,21 +11,10 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
+from bot.sandbox.accounts import ROLES, App, Installation, Team, Token, User
 from bot.sandbox.bare import Bare
 from bot.sandbox.faults import Faults
-from bot.sandbox.model import (
-    ROLES,
-    App,
-    Comment,
-    Delivery,
-    Installation,
-    Issue,
-    Protection,
-    Repository,
-    Team,
-    Token,
-    User,
-)
+from bot.sandbox.model import Comment, Delivery, Issue, Protection, Repository
 
 TOKEN_LIFE = timedelta(hours=1)
 

@@ -23,8 +23,8 @@ from bot.context import Context, open_context
 from bot.core.batches import Batch
 from bot.core.render.pull import read_batch
 from bot.core.types import LedgerEntry, Plan
+from bot.sandbox.accounts import App
 from bot.sandbox.driver import Sandbox
-from bot.sandbox.model import App
 from bot.sandbox.stage import read_manifest
 from bot.settings import Settings
 from handlers.batches import load_batches

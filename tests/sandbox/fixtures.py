@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from bot.sandbox.accounts import App
 from bot.sandbox.driver import Sandbox
-from bot.sandbox.model import App
 from bot.sandbox.testing import Checkout, Listener, listening, served
 
 PERMISSIONS = {

@@ -7,7 +7,8 @@ import re
 from datetime import datetime
 from typing import Any
 
-from bot.sandbox.model import App, Installation, Label, Repository, Team, User, at_least
+from bot.sandbox.accounts import App, Installation, Team, User, at_least
+from bot.sandbox.model import Label, Repository
 from bot.sandbox.world import World
 
 _USER_URLS = {

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from bot.sandbox.accounts import ROLES, Team, User
 from bot.sandbox.http import Call, Listing, Reply, not_found, route
-from bot.sandbox.model import ROLES, Team, User
 from bot.sandbox.render import common
 from bot.sandbox.world import World
 

@@ -6,8 +6,9 @@ import json
 from typing import Any
 
 from bot.sandbox import events
+from bot.sandbox.accounts import LEVELS, App, Installation
 from bot.sandbox.http import ApiError, Call, Listing, Reply, not_found, route
-from bot.sandbox.model import LEVELS, App, Delivery, Installation
+from bot.sandbox.model import Delivery
 from bot.sandbox.render import common
 
 

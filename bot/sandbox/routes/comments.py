@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Any
 
 from bot.sandbox import events
+from bot.sandbox.accounts import at_least
 from bot.sandbox.auth import role_of
 from bot.sandbox.http import ApiError, Call, Listing, Reply, invalid, not_found, route
-from bot.sandbox.model import Comment, Issue, Reaction, at_least
+from bot.sandbox.model import Comment, Issue, Reaction
 from bot.sandbox.render import issues as render
 
 MAX_BODY = 65_536

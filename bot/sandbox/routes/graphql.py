@@ -7,9 +7,10 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.sandbox import changes, events, queue
+from bot.sandbox.accounts import at_least
 from bot.sandbox.auth import may_see, permits, role_of
 from bot.sandbox.http import ApiError, Call, route
-from bot.sandbox.model import Issue, Repository, at_least
+from bot.sandbox.model import Issue, Repository
 from bot.sandbox.render.common import node, node_number
 
 

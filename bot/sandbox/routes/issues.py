@@ -7,9 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from bot.sandbox import changes, events
+from bot.sandbox.accounts import at_least
 from bot.sandbox.auth import may_see, permits, role_of
 from bot.sandbox.http import ApiError, Call, Listing, Reply, invalid, route
-from bot.sandbox.model import Issue, Repository, at_least
+from bot.sandbox.model import Issue, Repository
 from bot.sandbox.render import common
 from bot.sandbox.render import issues as render
 from bot.sandbox.routes.labels import ensure, label_names, replace
