@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.sandbox.sample import edits_backlog as edits
+from bot.sandbox.sample import edits_kernels as kernels
 from bot.sandbox.sample import edits_lowering as lowering
 from bot.sandbox.sample import edits_pipeline as pipeline
 from bot.sandbox.sample.history import Change, append, at, write
@@ -30,9 +31,9 @@ MAIN: tuple[Change, ...] = (
     Change("pipeline: count the bytes of a stage (#114)\n", INES, at(11, 9, 9), pipeline.BYTES, "chain_2"),
     Change("Count warps without the odd one (#115)\n", OLU, at(11, 9, 11), edits.WARPS, "already_there"),
     Change("ci: start the nightly run later (#116)\n", RAVI, at(11, 9, 16), edits.NIGHTLY_TIME, "ci_deleted_file"),
-    Change("legacy_copy: larger blocks (#117)\n", OLU, at(11, 10, 9), edits.LEGACY, "fork_deleted_file"),
+    Change("legacy_copy: larger blocks (#117)\n", OLU, at(11, 10, 9), kernels.LEGACY, "fork_deleted_file"),
     Change("Rename cse.py to common_subexpr.py (#118)\n", KENJI, at(11, 10, 13), edits.RENAME_CSE, "renamed_file"),
-    Change("softmax: one division a row (#119)\n", OLU, at(11, 10, 17), edits.SOFTMAX, "softmax"),
+    Change("softmax: one division a row (#119)\n", OLU, at(11, 10, 17), kernels.SOFTMAX, "softmax"),
     Change(
         "layout: choose the vector width by the last extent (#120)\n\n"
         "A row that does not divide made threads straddle.\n",
@@ -115,11 +116,13 @@ MAIN: tuple[Change, ...] = (
         lowering.VECTORIZE,
         "reland",
     ),
-    Change("matmul: taller blocks when compiled\n", OLU, at(11, 20, 9), edits.MATMUL_ORDER, "rebased_1", UPSTREAM_BOT),
     Change(
-        "matmul: say where the result is kept\n", OLU, at(11, 20, 9, 1), edits.MATMUL_DOC, "rebased_2", UPSTREAM_BOT
+        "matmul: taller blocks when compiled\n", OLU, at(11, 20, 9), kernels.MATMUL_ORDER, "rebased_1", UPSTREAM_BOT
     ),
-    Change("matmul: test one single block\n", OLU, at(11, 20, 9, 2), edits.MATMUL_TEST, "rebased_3", UPSTREAM_BOT),
+    Change(
+        "matmul: say where the result is kept\n", OLU, at(11, 20, 9, 1), kernels.MATMUL_DOC, "rebased_2", UPSTREAM_BOT
+    ),
+    Change("matmul: test one single block\n", OLU, at(11, 20, 9, 2), kernels.MATMUL_TEST, "rebased_3", UPSTREAM_BOT),
     Change(
         "frontend: negate a tile (#142)\n\nCo-authored-by: Zofia Wójcik <zofia@acme.example>\n"
         "Co-authored-by: 山田健二 <kenji@acme.example>\n",
