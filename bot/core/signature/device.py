@@ -104,7 +104,7 @@ _GPU_GONE = re.compile(
     r"|\bError (?P<system>80[2-9]|304|34)\b: "
     r"|(?P<count>Unexpected error from (?:cuda|hip)GetDeviceCount)|(?P<unloaded>module is not loaded)"
     r"|(?P<old>(?:NVIDIA|CUDA|ROCm|AMD) driver on (?:your|this) \w+ is (?:too old|out of date))"
-    r"|(?P<driver>\bdriver (?:is )?not initiali[sz]ed|hsa api call failure"
+    r"|(?P<driver>\bdriver (?:is )?not initiali[sz]ed|\bdriver initiali[sz]ation failed|hsa api call failure"
     r"|(?:failed to load|could not insert|unable to load) .{0,40}(?:nvidia|amdgpu|kernel module)"
     r"|module build on kernel)"
     r"|(?P<toolkit>could not select device driver)"

@@ -39,7 +39,7 @@ _ENDED = re.compile(
     r"|^\W*(?:[\w-]+ ){0,2}(?:server|process|worker|child|subprocess|engine|task|job)(?:es|s)? (?:exited|died"
     r"|stopped|terminated"
     r"|ended|crashed|quit)(?: unexpectedly| prematurely| abnormally| early)?(?: before \w+ \w+)?\W*$"
-    r"|^Cmd\('\w+'\) failed due to: exit code",
+    r"|^\W*[\w/.-]*test[\w/.-]* failed!?\W*$|^Cmd\('\w+'\) failed due to: exit code",
     re.I,
 )
 _BUILDS = re.compile(
@@ -189,6 +189,8 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
         return Found("elsewhere", Rank.WRAPPER, UNKNOWN, (name, _LISTED.sub("", masked)), line)
     if _ENDED.match(message) or (name in _ENDS and not _BUILDS.search(message)):
         return Found("ended", Rank.WRAPPER, UNKNOWN, (name, mask(message)), line, by_test=True)
+    if name == "MemoryError" and not masked:
+        return Found("host memory", Rank.EXCEPTION, UNKNOWN, (name,), line, by_test=True)
     if _UNRELIABLE.search(line):
         return Found("unreliable", Rank.EXCEPTION, UNKNOWN, (name,), line, by_test=True)
     if _OF_TOOLS.search(line):

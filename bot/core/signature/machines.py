@@ -69,6 +69,15 @@ MACHINE = rules(
         r"(?:Unable|cannot|could not|fail).{0,40}(?P<node>/dev/(?:kfd|dri|nvidia|infiniband|fuse|kvm)\b[\w/-]{0,40})",
     ),
     (
+        "gpu count",
+        r"(?:fail\w*|unable|could not|couldn't|cannot|did(?: not|n't)) (?:to )?(?:detect|find|see|access"
+        r"|enumerate)\b.{0,40}\bGPUs?\b"
+        r".{0,40}\b(?:runner|host|machine|node)\b",
+        r"\bGPUs? (?:on|in) (?:this|the) (?:runner|host|machine|node)\b.{0,60}\b(?:but|only|found|detected|lists?"
+        r"|missing)\b",
+        r"\bnvidia-installer\b",
+    ),
+    (
         "network mount",
         r"(?:No such file or directory|cannot access|not found|unavailable).{0,20}"
         r"(?:/[\w.-]{1,40}){0,3}/(?:gvfs|nfs|efs|fsx|smb|cifs|lustre|gpfs|cvmfs|afs)/(?P<what>[^'\s]+)",
@@ -159,6 +168,7 @@ MACHINE = rules(
         r"|ErrImagePull|ImagePullBackOff|SystemOOM|FreeDiskSpaceFailed|ImageGCFailed|ContainerGCFailed"
         r"|NodeHasDiskPressure|TaintManagerEviction"
         r"|Multi-Attach error)\b",
+        r"Back-off (?P<what>pulling) image",
     ),
     (
         "container start",
@@ -189,6 +199,7 @@ MACHINE = rules(
         "missing library",
         r"(?P<what>lib[\w+-]+\.so(?:\.\d+)*): cannot open shared object file",
         r"Library not loaded: \S{0,200}?(?P<dylib>lib[\w+-]+)[\w.]*\.dylib",
+        r"(?:couldn't|could not|cannot|can't|unable to) find (?P<find>lib[\w+-]+\.so)",
         r"(?:cannot|could not) (?:open|load|find)(?: shared)? (?:object|library).{0,20}?(?P<other>lib[\w+-]+\.so)",
     ),
     (
@@ -200,7 +211,7 @@ MACHINE = rules(
     ),
     (
         "system call",
-        r"(?:errno 1\b|\[Errno 1\]|\bEPERM\b).{0,40}",
+        r"(?:errno 1: |\[Errno 1\]|\bEPERM\b).{0,40}",
         r"Operation not permitted",
     ),
     (

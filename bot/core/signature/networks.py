@@ -238,6 +238,7 @@ NETWORK = rules(
         r"billing (?:issue|problem|account)",
         r"account.{0,30}billing",
         r"spending limit",
+        r"max(?:imum)? (?:allowed )?number of (?:images|tags|artifacts|caches|connections|requests)",
         r"recent account payments",
     ),
     (

@@ -27,6 +27,8 @@ LINT = rules(
         "lint",
         r"^(?P<hook>[\w /().-]{2,80}?)\.{3,}(?:\([^)]*\))?Failed$",
         r"hook id: (?P<what>[\w-]+)",
+        r"^>>> Lint for (?P<file>\S+)",
+        r"(?P<spaces>have trailing (?:spaces|whitespace))",
         r"(?P<tool>would reformat|Code style issues found|files? would be reformatted|code should be clang-formatted"
         r"|files were modified by this hook|Imports are incorrectly sorted)",
     ),
@@ -41,6 +43,7 @@ GIT = rules(
         r"|ambiguous argument|invalid reference|not our ref|not a valid object name|unadvertised object"
         r"|not a commit|did not match any file|bad object|unable to read tree|Needed a single revision"
         r"|no merge base|did not contain)\b",
+        r"unable to checkout '\w{7,}",
     ),
     (
         "git ownership",
@@ -67,6 +70,7 @@ GIT = rules(
         r"would be overwritten",
         r"Please tell me who you are",
         r"empty ident name",
+        r"(?:checkout|working tree|repository|worktree)\b.{0,20} dirty\b",
         r"no submodule mapping",
     ),
     (
@@ -155,6 +159,7 @@ PACKAGES = rules(
         "image build",
         r"failed to solve(?!.{0,400}did not complete successfully)",
         r"Dockerfile parse error",
+        r"failed to read dockerfile",
         r"COPY failed",
         r"failed to compute cache key",
         r"unknown instruction",
@@ -169,6 +174,7 @@ BUILDS = rules(
         "package build",
         r"Failed (?:building|to build) (?:wheel|editable|one or more wheels)(?: for (?P<what>\S+))?",
         r"Failed to build (?P<other>[\w-]+)",
+        r"^Target (?P<target>//\S+) failed to build",
         r"Could not build wheels for (?P<these>[\w-]+)",
         r"metadata-generation-failed",
         r"Preparing metadata .{0,40}error",
