@@ -7,7 +7,6 @@ import re
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from bot.context import Git, GitError, Run, RunState
 from bot.core.config import Suite
@@ -17,10 +16,7 @@ from bot.core.types import Level, Outcome
 from bot.core.validation import Report, RunRequest
 from handlers.fork import Fork
 from handlers.reading import blobs_of
-from handlers.runner import ensure_source
-
-if TYPE_CHECKING:
-    from handlers.validate import Target
+from handlers.sourcing import ensure_source
 
 GOOD_RUNS = 5
 _READ = (".py", ".mlir", ".ll", ".ttir", ".ttgir", ".txt", ".test", ".td", ".cpp", ".cc", ".cxx", ".cu", ".h", ".hpp")
@@ -29,23 +25,23 @@ _SET_UP = ("harness", "run", "env", "lab", "canary")
 
 
 async def expectation(
-    fork: Fork, target: Target, level: Level, suite: Suite, *, capacity: str = ""
+    fork: Fork, sha: str, level: Level, suite: Suite, *, number: int | None = None, capacity: str = ""
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The tests that must report and those that may be skipped; nothing is expected before trunk was green once.
 
     Held against the very commit that was green: what the change, or trunk meanwhile, deleted or renamed is not missed.
-    Raises FetchError where the target's source can't be had.
+    `number` is that of the pull request whose head it is, if any. Raises FetchError where its source can't be had.
     """
     good = await _good_runs(fork, level, suite, capacity)
     if not good:
         return (), ()
-    await ensure_source(fork.ctx, fork.scope, target.sha, target.number)
-    start = await asyncio.to_thread(_start, fork.git, good, target.sha)
+    await ensure_source(fork.ctx, fork.scope, sha, number)
+    start = await asyncio.to_thread(_start, fork.git, good, sha)
     learned = learn(reports=[_report(run) for run in good[good.index(start) :]], canary=suite.canary)
-    if start.sha == target.sha:
+    if start.sha == sha:
         return learned.tests, learned.skipped
     try:
-        changes = await asyncio.to_thread(changes_between, fork.git.path, start.sha, target.sha, learned.tests)
+        changes = await asyncio.to_thread(changes_between, fork.git.path, start.sha, sha, learned.tests)
     except GitError as error:
         fork.ctx.log.warning("a change of tests was not read, all are expected", suite=suite.suite, error=str(error))
         return learned.tests, learned.skipped

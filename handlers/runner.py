@@ -21,6 +21,7 @@ from bot.core.types import Outcome
 from bot.core.validation import PROTOCOL, Report, RunRequest
 from handlers.hearing import judge_report
 from handlers.offering import offer, wake_results
+from handlers.sourcing import ensure_source
 
 LOG_LIMIT = 16 * 1024 * 1024
 _ELSEWHERE_FOR = timedelta(minutes=2)
@@ -250,27 +251,6 @@ async def may_read(ctx: Context, runner: Runner, repository: str) -> bool:
     """Whether the runner may read a repository's source now: while it has a run of that repository."""
     runs = await ctx.store.runs(repository, states=(RunState.LEASED,), capacity=None)
     return any(run.runner == runner.name for run in runs)
-
-
-async def ensure_source(ctx: Context, scope: Scope, sha: str, number: int | None) -> None:
-    """See to it that the mirror holds a commit (of pull request `number`, where it is one's) under a ref of its own.
-
-    Raises FetchError.
-    """
-    git = ctx.mirror(scope.repository)
-    if await asyncio.to_thread(git.resolve, f"{sha}^{{commit}}") is not None:
-        return
-    repository = ctx.github.repository(scope.installation, scope.repository)
-    token = await repository.token()
-    try:
-        await asyncio.to_thread(git.fetch, repository.git_url, [f"+{sha}:refs/graft/source/{sha}"], token=token)
-    except FetchError:
-        if not number:
-            raise
-        pull = f"+refs/pull/{number}/head:refs/graft/pull/{number}"
-        await asyncio.to_thread(git.fetch, repository.git_url, [pull], token=token)
-    if await asyncio.to_thread(git.resolve, f"{sha}^{{commit}}") is None:
-        raise FetchError("missing", f"{sha} is not in {scope.repository} any more")
 
 
 async def _run(ctx: Context, run_id: str) -> Run:

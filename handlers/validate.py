@@ -163,7 +163,7 @@ async def _queue(
     place = str(target.number) if target.number is not None else "trunk"
     parts = (fork.name, place, target.sha, level.value, suite.suite, str(len(before)))
     run_id = key_of(*parts, capacity) if capacity else key_of(*parts)
-    expected, skipped = await expectation(fork, target, level, suite, capacity=capacity)
+    expected, skipped = await expectation(fork, target.sha, level, suite, number=target.number, capacity=capacity)
     request = RunRequest(
         run_id=run_id,
         repository=fork.name,
