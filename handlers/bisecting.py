@@ -130,6 +130,9 @@ async def advance(fork: Fork, row: Breakage, runs: list[Run]) -> Breakage:
     elif hunt.bundle is None and not await asyncio.to_thread(_on_trunk, fork, hunt.shas[-1]):
         said = "trunk was rewritten, and what was searched is on it no more"
         fresh = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": said}))
+    elif not is_run(fork, hunt.level, hunt.suite):
+        said = f"{hunt.suite} is no suite of level {hunt.level} any more"
+        fresh = _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": said}))
     else:
         fresh = await _guarded(fork, row, hunt, runs)
     if fresh != row:
@@ -143,6 +146,12 @@ def over(row: Breakage, said: str) -> Breakage:
     if hunt is None or not hunt.running:
         return row
     return _with(row, hunt.model_copy(update={"standing": Standing.STOPPED, "said": said}), keep=True)
+
+
+def is_run(fork: Fork, level: str, series: str) -> bool:
+    """Whether a suite is still run at that level: a search that asks for it would else wait for ever."""
+    named = [one for one in fork.config.validation.of(Level(level)) if one.suite == suite_of(series)]
+    return any(one.again() if capacity_of(series) else one.once() for one in named if not one.manual)
 
 
 def _on_trunk(fork: Fork, sha: str) -> bool:
@@ -166,6 +175,17 @@ def wanted(fork: Fork, row: Breakage) -> bool:
         and (len(suspects) > 1 or any(len(one["carries"]) > 1 for one in suspects))
         and row.number is not None
     )
+
+
+async def say_waiting(fork: Fork, row: Breakage) -> Breakage:
+    """Note on a breakage whose search would begin by itself why it does not yet; gives the row."""
+    why = await limit_reached(fork)
+    said = f"No search yet: {why} It begins by itself when it may." if why else ""
+    if row.data.get("unsearched", "") == said:
+        return row
+    row = replace(row, data={**row.data, "unsearched": said})
+    await fork.ctx.store.save_breakage(row)
+    return row
 
 
 def search_text(data: dict[str, Any]) -> str:
@@ -243,6 +263,11 @@ def _suite_in(fork: Fork, series: str) -> Suite | None:
     """The suite of the fork's file as it runs on that capacity; None where it is not there, or not there any more."""
     suites = [one for level in Level for one in fork.config.validation.of(level) if one.suite == suite_of(series)]
     return next((one for suite in suites if (one := suite.again() if capacity_of(series) else suite)), None)
+
+
+def searchable(fork: Fork, series: str) -> bool:
+    """Whether Graft itself runs the suite: only such a one can be run at older commits."""
+    return _suite_in(fork, series) is not None
 
 
 async def _begun_today(fork: Fork) -> int:

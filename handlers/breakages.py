@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.context import Breakage, Forbidden, Gone, NotFound, Validation
-from bot.core.batches import key_of
 from bot.core.render.breakage import (
     LABEL,
     STATE_LABELS,
@@ -18,7 +17,22 @@ from bot.core.render.breakage import (
     breakage_title,
     change_text,
 )
-from bot.core.triage import Change, Finding, State, Step, Test, Trunk, Verdict, areas_of_cause, suite_areas
+from bot.core.triage import (
+    Change,
+    Failure,
+    Finding,
+    Sample,
+    State,
+    Step,
+    Test,
+    Trunk,
+    Verdict,
+    areas_of_cause,
+    omitted_signature,
+    suite_areas,
+    suite_of,
+)
+from handlers.bisecting import searchable
 from handlers.describing import facts_of, fingerprint
 from handlers.desk import Desk
 from handlers.reminding import remind
@@ -29,9 +43,17 @@ _RETOLD = timedelta(hours=24)
 
 
 async def write(
-    desk: Desk, verdict: Verdict, *, row: Breakage | None, trunk: Trunk, numbers: Mapping[str, int]
+    desk: Desk,
+    verdict: Verdict,
+    *,
+    row: Breakage | None,
+    trunk: Trunk,
+    numbers: Mapping[str, int],
+    held: bool = False,
 ) -> Breakage:
-    """Bring issue and row to the verdict; `numbers` are the issues of the breakages by signature."""
+    """Bring issue and row to the verdict; `numbers` are the issues of the breakages by signature. `held`: no issue is
+    opened for it now.
+    """
     finding, step = verdict.finding, verdict.step
     assert step.state is not None
     fork, old = desk.fork, dict(row.data) if row else {}
@@ -39,15 +61,17 @@ async def write(
     data = await _data(desk, old, finding, trunk, verdict.masks, behind)
     data["told"], data["told_at"] = old.get("told"), old.get("told_at")
     if step.change in (Change.OPENED, Change.REOPENED):
-        data |= {"opened_at": fork.now.isoformat(), "reminded": None, "escalated": None, "closed_at": None}
+        data |= {"opened_at": fork.now.isoformat(), "closed_at": None}
         back = step.change is Change.REOPENED and not step.by_hand
         data["reopened"] = old.get("reopened", 0) + back
         if back and data.get("hunt"):
             data["hunt_before"] = data.pop("hunt")  # what it found brought it the last time
-    if step.change is Change.FIXED:
+    if step.change in (Change.OPENED, Change.REOPENED, Change.BECAME_STEADY):  # a flake had no deadline
+        data |= {"red_since": fork.now.isoformat(), "reminded": None, "escalated": None}
+    if step.change in (Change.FIXED, Change.DISMISSED):
         data["closed_at"] = finding.ended or finding.last_red
     fresh = Breakage(
-        key=row.key if row else key_of(fork.name, finding.signature),
+        key=row.key if row else desk.key(finding.signature),
         repository=fork.name,
         installation=fork.scope.installation,
         state=step.state.value,
@@ -58,7 +82,7 @@ async def write(
         data=data,
     )
     told_already = step.state is State.DISMISSED and step.change is Change.NONE
-    if told_already or desk.silent or (fresh.number is None and not step.state.alive):
+    if told_already or held or desk.silent or (fresh.number is None and not step.state.alive):
         await fork.ctx.store.save_breakage(fresh)
         return fresh
     try:
@@ -73,11 +97,20 @@ async def write(
     return fresh
 
 
+def without_issue(row: Breakage) -> Breakage:
+    """The row of a breakage whose issue was deleted: what comes of it is told in another one."""
+    deleted = [*row.data.get("deleted_issues", []), row.number]
+    return replace(row, number=None, data={**row.data, "deleted_issues": deleted})
+
+
 async def _tell(
     desk: Desk, fresh: Breakage, finding: Finding, step: Step, numbers: Mapping[str, int], before: str | None
 ) -> Breakage:
     """Open or renew the issue where it would say something else, and remind its owner; gives the row then."""
-    fork, data = desk.fork, fresh.data
+    fork = desk.fork
+    if fresh.number is not None and step.change is Change.REOPENED and await desk.issue(fresh.number) is None:
+        fresh = without_issue(fresh)  # GitHub has no other answer where all issues are switched off: none is opened
+    data = fresh.data
     facts = await facts_of(desk, fresh, finding, step, numbers)
     told: str | None = fingerprint(facts)
     due = not data["told_at"] or fork.now - datetime.fromisoformat(data["told_at"]) >= _RETOLD
@@ -105,10 +138,12 @@ async def _data(
             known.append(test.id)
     runs = [run for suite in suites for at in reversed(trunk.judged(suite)) for run in trunk.runs(suite, at)]
     mine = [run for run in runs if any(failure.signature == finding.signature for failure in run.failures)]
-    main = max(suites, key=lambda suite: len(suites[suite]))
+    main = max(suites, key=lambda suite: (searchable(desk.fork, suite), len(suites[suite])))
+    mine.sort(key=lambda run: run.suite != main)  # level and command are those of the suite that is named
     files = {failure.file or failure.test.split("::", 1)[0] for failure in failures.values()}
     config = desk.fork.config
-    areas = old.get("areas") or list(areas_of_cause(config, suites=suites, files=files))
+    there = [area for area in old.get("areas", []) if area in config.areas]  # one that left the file owns nothing
+    areas = there or list(areas_of_cause(config, suites=suites, files=files))
     data = {
         **old,
         "signature": finding.signature,
@@ -122,6 +157,7 @@ async def _data(
         "suite_areas": list(suite_areas(config, suites)),
         "title": newest.title if newest else old.get("title", finding.signature),
         "message": newest.message if newest else old.get("message", ""),
+        "sample": _sample(finding, newest, suites) if newest else old.get("sample"),
         "repeat": mine[0].repeat if mine else old.get("repeat", ""),
         "first_bad": finding.first_red or old.get("first_bad"),
         "last_good": finding.last_green or (old.get("last_good") if finding.after is None else None),
@@ -136,6 +172,12 @@ async def _data(
         data |= {"span": span, "suspects": [asdict(one) for one in suspects[:20]], "candidates": count}
         data["ruled_out"] = count - len(suspects) if count <= 200 else 0
     return data
+
+
+def _sample(finding: Finding, newest: Failure, suites: Mapping[str, object]) -> dict[str, str]:
+    """Beside the newest failure's text: what it takes to sign it again when the rules have changed."""
+    of = (suite_of(suite) for suite in suites if finding.signature == omitted_signature(suite_of(suite)))
+    return Sample(test=newest.test, omitted=next(of, "")).model_dump()
 
 
 async def _open(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
@@ -175,9 +217,14 @@ async def _renew(desk: Desk, row: Breakage, facts: BreakageFacts, step: Step, fi
     if body != issue.body or state is not None:
         reason = {"open": "reopened", "closed": "completed"}.get(state) if state else None
         await github.update_issue(row.number, body=body, state=state, state_reason=reason)
+    if step.change is Change.REOPENED and not step.by_hand and not issue.assignees:  # whoever had it is done with it
+        await github.add_assignees(row.number, [owner for owner in facts.mentions if "/" not in owner])
     there = {label.name for label in issue.labels}
     wanted = {LABEL, STATE_LABELS[row.state]}
-    wrong = (there & set(STATE_LABELS.values())) - wanted
+    left = {name for name in there if name.startswith("area:") and name[5:] not in desk.fork.config.areas}
+    if left:
+        wanted |= {f"area:{area}" for area in facts.areas}
+    wrong = ((there & set(STATE_LABELS.values())) | left) - wanted
     if wanted - there:
         await desk.label(*wanted)
         await github.add_labels(row.number, sorted(wanted - there))

@@ -9,19 +9,22 @@ from dataclasses import asdict, replace
 from typing import Any
 
 from bot.context import Breakage
+from bot.core.config import Config
 from bot.core.owners import People, Responsible, mentionable, responsible
 from bot.core.render.breakage import BreakageFacts
 from bot.core.triage import Finding, State, Step, Suspect, Test, capacity_of
+from bot.core.types import Level
 from handlers.bisecting import search_text
 from handlers.codeowners import named_by
 from handlers.desk import Desk
+from handlers.reminding import red_since
 
 
 async def facts_of(
     desk: Desk, row: Breakage, finding: Finding, step: Step, numbers: Mapping[str, int]
 ) -> BreakageFacts:
     """What the issue says; `numbers` are the issues of the breakages by signature."""
-    data = row.data
+    data, since, rules = row.data, red_since(row), desk.fork.config.triage
     asked = await _owners(desk, data)
     red, seen = {*finding.red, *finding.gone}, set(finding.unseen)
     masked = {(suite, test) for suite, test in data["masks"]}
@@ -72,12 +75,17 @@ async def facts_of(
         reopened=data.get("reopened", 0),
         search=search_text(data),
         rates=(finding.reds, finding.greens) if row.state == State.FLAKY else None,
+        deadline=since + rules.remind_after if since is not None else None,
+        held=_held(desk.fork.config, row),
+        unsearched=_unsearched(data, red=since is not None),
+        deleted=data.get("deleted_issues", []),
+        kept=data,
     )
 
 
 def fingerprint(facts: BreakageFacts) -> str:
     """What the issue says, without what moves with each commit: `told` again only where this changes, or each day."""
-    still = replace(facts, last_red=None, rates=None, why="", repeat="", message="")
+    still = replace(facts, last_red=None, rates=None, why="", repeat="", message="", kept={})
     return hashlib.sha256(json.dumps(asdict(still), sort_keys=True, default=str).encode()).hexdigest()[:16]
 
 
@@ -94,6 +102,18 @@ async def _owners(desk: Desk, data: Mapping[str, Any]) -> Responsible:
     own = await desk.own(named_by(codeowners, paths))
     known = People.of({**who.permissions, **own.permissions}, {**who.teams, **own.teams})
     return responsible(paths=paths, config=config, people=known, codeowners=codeowners)
+
+
+def _unsearched(data: Mapping[str, Any], *, red: bool) -> str:
+    """Why no search begins, or that none began in time, where this was ever said."""
+    said = str(data.get("unsearched", "")) if "hunt" not in data else ""
+    return said if red or not said else "No search for it began in time."
+
+
+def _held(config: Config, row: Breakage) -> list[str]:
+    """The suites of L2 that the schedule does not start, since L1 has to pass on that commit first."""
+    waits = State(row.state).red and row.data["level"] == Level.L1 and config.validation.l2_every is not None
+    return [suite.suite for suite in config.validation.l2 if not suite.manual] if waits else []
 
 
 def _named(test: Test) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from bot.context import Breakage, Forbidden, Issue
+from bot.context import Breakage, Forbidden, Gone, Issue, NotFound
+from bot.core.batches import key_of
 from bot.core.owners import Codeowners, People
 from bot.core.render.breakage import LABEL
 from handlers.codeowners import own_people, read_codeowners
@@ -20,6 +21,7 @@ class Desk:
     fork: Fork
     open_issues: Mapping[int, Issue] = field(default_factory=dict)
     rows: dict[str, Breakage] = field(default_factory=dict)  # by signature
+    keys: set[str] = field(default_factory=set)  # of all rows, those of causes that are signed otherwise now too
     silent: bool = False  # the mode lets Graft write no issue
     _people: People | None = None
     _codeowners: Codeowners | None = None
@@ -50,6 +52,25 @@ class Desk:
             if name not in self._labels:
                 await self.fork.github.ensure_label(name, "b60205" if name == LABEL else "c5def5")
                 self._labels.add(name)
+
+    def key(self, signature: str) -> str:
+        """The key of a cause that has no breakage yet: that of its signature, where no other one has it, whose cause
+        was signed so by older rules.
+        """
+        key, more = key_of(self.fork.name, signature), 1
+        while key in self.keys:
+            more += 1
+            key = key_of(self.fork.name, signature, str(more))
+        return key
+
+    async def issue(self, number: int) -> Issue | None:
+        """The issue; None where there is none any more: deleted, or made a discussion. Not asked of the open ones."""
+        if number in self.open_issues:
+            return self.open_issues[number]
+        try:
+            return await self.fork.github.issue(number)
+        except (NotFound, Gone):
+            return None
 
     async def switched_off(self) -> bool:
         """Whether the repository has no issues at all: then none is written, and none was taken away."""

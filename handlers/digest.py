@@ -13,6 +13,8 @@ async def trunk_digest(fork: Fork) -> str:
     """The digest's section of the dashboard; empty where there is nothing to say."""
     rows = []
     for row in await fork.ctx.store.breakages(fork.name):
+        if "merged" in row.data:
+            continue
         opened = row.data.get("opened_at")
         rows.append(
             DigestRow(

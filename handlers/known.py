@@ -17,10 +17,11 @@ async def known_causes(fork: Fork, base: str) -> dict[str, KnownCause]:
     found = {}
     for row in await fork.ctx.store.breakages(fork.name, _ALIVE):
         signature, first = row.data.get("signature"), row.data.get("first_bad")
-        if row.number is None or not signature:
+        if not signature:
             continue
+        name = f"#{row.number}" if row.number is not None else f"breakage {row.key}, which has no issue yet"
         held = await asyncio.to_thread(_holds, fork.git, base, first) if first else None
-        found[signature] = KnownCause(f"#{row.number}", row.state == State.FLAKY, held)
+        found[signature] = KnownCause(name, row.state == State.FLAKY, held)
     return found
 
 

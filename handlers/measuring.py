@@ -18,7 +18,7 @@ from bot.core.turns import Turn
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
 from handlers.asked import Asked
-from handlers.bisecting import count_search, hours, limit_reached, spent_on
+from handlers.bisecting import count_search, hours, is_run, limit_reached, spent_on
 from handlers.expanding import publish, take_apart
 from handlers.fork import Fork
 from handlers.trunk import trunk_order
@@ -49,7 +49,7 @@ async def bisect_metric(asked: Asked, target: str, *, stop: bool) -> Said:
             return asked.refused("No search is running there.")
         await fork.put_note(_STOP + key, {"by": asked.author})
         await fork.enqueue("triage", "trunk")
-        return asked.done("The search ends; runs that wait already come to their end.")
+        return asked.done("The search ends; what it has waiting or running is withdrawn.")
     if hunt is not None and hunt.running:
         return asked.refused(f"A search is running already; how it stands is told on #{hunt.told}.")
     if (problem := await limit_reached(fork)) is not None:
@@ -92,6 +92,9 @@ async def go_on(fork: Fork) -> None:
         key = name.removeprefix(_HUNT)
         if (stop := stops.get(_STOP + key)) is not None:
             fresh = hunt.model_copy(update={"standing": Standing.STOPPED, "said": f"stopped by {stop['by']}"})
+        elif not is_run(fork, hunt.level, hunt.suite):
+            said = f"{hunt.suite} is no suite of level {hunt.level} any more"
+            fresh = hunt.model_copy(update={"standing": Standing.STOPPED, "said": said})
         else:
             fresh = await _guarded(fork, hunt)
         if fresh != hunt:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.context import Breakage, Gone, NotFound
+from bot.context import Breakage
 from bot.core.render.breakage import LABEL
 from bot.core.triage import Hand, Known, Remembered, State, Test, Trunk
 from handlers.desk import Desk
@@ -23,22 +23,24 @@ async def remembered_of(desk: Desk, row: Breakage, trunk: Trunk) -> Remembered:
         renamed=frozenset(test for test, passed in gone.items() if passed),
         parted=await parted_at(desk.fork, trunk, row) if state.alive else None,
     )
-    return Remembered(known, state, data.get("closed_at"), await _hand_of(desk, row))
+    hand = await _hand_of(desk, row, failing=bool(trunk.failures(data["signature"])))
+    return Remembered(known, state, data.get("closed_at"), hand, settled=len(data.get("deleted_issues", [])) > 1)
 
 
-async def _hand_of(desk: Desk, row: Breakage) -> Hand:
+async def _hand_of(desk: Desk, row: Breakage, *, failing: bool) -> Hand:
     """What others did to the issue since Graft last wrote it."""
-    if row.number is None:
-        return Hand.NOTHING
     state = State(row.state)
-    if not state.alive:
-        return Hand.REOPENED if row.number in desk.open_issues else Hand.NOTHING
-    if row.number in desk.open_issues:
+    if row.number is None:
+        return Hand.DELETED if state is State.DISMISSED else Hand.NOTHING  # else there never was one
+    if not state.alive and row.number in desk.open_issues:
+        return Hand.REOPENED
+    if row.number in desk.open_issues or not (state.alive or (state is State.DISMISSED and failing)):
         return Hand.NOTHING
-    try:
-        issue = await desk.fork.github.issue(row.number)
-    except (NotFound, Gone):
-        return Hand.NOTHING if await desk.switched_off() else Hand.DISMISSED  # deleted, or made a discussion
+    issue = await desk.issue(row.number)
+    if issue is None:
+        return Hand.NOTHING if await desk.switched_off() else Hand.DELETED
+    if not state.alive:
+        return Hand.NOTHING
     if issue.number != row.number:
         return Hand.DISMISSED  # somebody moved it to another repository, where GitHub's answer leads
     if issue.state == "open":

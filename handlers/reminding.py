@@ -13,15 +13,24 @@ from bot.core.triage import State
 from handlers.desk import Desk
 
 
+def red_since(row: Breakage) -> datetime | None:
+    """Since when somebody is to mend it; None where nobody is: it is over, or comes and goes."""
+    told = row.data.get("red_since") or row.data.get("opened_at")
+    return datetime.fromisoformat(told) if told and State(row.state).red else None
+
+
 async def remind(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
-    """Remind the owner once after the deadline, and tell those named in the file once after the second."""
+    """Remind the owner, and who was assigned since, once after the deadline; tell those named in the file once after
+    the second. Each time that it turns red has its own, in comments of its own: one that is renewed is heard by nobody.
+    """
     rules, now, data = desk.fork.config.triage, desk.fork.now, dict(row.data)
-    if not State(row.state).red or row.number is None or not data.get("opened_at"):
+    since = red_since(row)
+    if since is None or row.number is None:
         return row
-    age = now - datetime.fromisoformat(data["opened_at"])
-    episode = data.get("reopened", 0)
+    age = now - since
+    episode = f"{since:%Y-%m-%dT%H:%M:%S}"
     if age >= rules.remind_after and not data.get("reminded"):
-        who = " ".join(f"@{login}" for login in facts.mentions)
+        who = " ".join(f"@{login}" for login in await _asked(desk, row.number, facts))
         text = f"{who} this has been open for {age.days} days and waits for you."
         if not who:
             text = (
@@ -37,3 +46,9 @@ async def remind(desk: Desk, row: Breakage, facts: BreakageFacts) -> Breakage:
         await desk.comment(row.number, f"<!-- graft:escalation {episode} -->", text)
         data["escalated"] = now.isoformat()
     return replace(row, data=data)
+
+
+async def _asked(desk: Desk, number: int, facts: BreakageFacts) -> list[str]:
+    issue = await desk.issue(number)
+    assigned = [user.login for user in issue.assignees] if issue is not None else []  # GitHub takes its own people only
+    return list(dict.fromkeys([*facts.mentions, *assigned]))

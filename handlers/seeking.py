@@ -42,7 +42,7 @@ async def bisect(asked: Asked) -> Said:
         if hunt is None or not hunt.running:
             return asked.refused("No search is running here.")
         await ask(fork, row, by=asked.author, end=True)
-        return asked.done("The search ends; runs that wait already come to their end.")
+        return asked.done("The search ends; what it has waiting or running is withdrawn.")
     if (problem := await why_not(fork, row)) is not None:
         return asked.refused(problem)
     await ask(fork, row, by=asked.author, end=False)

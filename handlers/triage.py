@@ -9,18 +9,22 @@ from typing import Any
 
 from bot.context import Breakage, Context, Issue, Job, Run
 from bot.core.render.breakage import LABEL
-from bot.core.triage import Ineligible, State, Trunk, series_of, survey
+from bot.core.triage import Hand, Ineligible, State, Trunk, series_of, survey
 from bot.core.turns import Turn
 from bot.core.types import Level, Mode, Outcome
-from handlers.bisecting import advance, answer_asks, built_shas, over, start, wanted
-from handlers.breakages import write
+from handlers.bisecting import advance, answer_asks, built_shas, over, say_waiting, start, wanted
+from handlers.breakages import without_issue, write
 from handlers.desk import Desk
 from handlers.fork import Fork, open_fork
 from handlers.measuring import go_on
 from handlers.remembering import remembered_of
+from handlers.repeating import repeat_spoilt
+from handlers.resigning import signed_anew
+from handlers.restoring import adopt, restore
 from handlers.results import suite_states, write_check
 from handlers.trunk import read_trunk
 from handlers.validate import SECOND
+from handlers.withdrawing import withdraw
 
 NEW_ISSUES = 20  # in one job: GitHub takes some 80 new things a minute, and others write too
 ISSUES_A_DAY = 60  # a trunk that breaks in more ways than this at once is one event; the dashboard says how many wait
@@ -34,10 +38,11 @@ async def triage(ctx: Context, job: Job) -> None:
     All is derived from trunk's order and the stored runs, so reports may come late, twice or in any order.
     """
     fork = await open_fork(ctx, job.scope)
+    await restore(fork)
     runs = await fork.ctx.store.trunk_runs(fork.name)
     sha = job.payload.get("sha") or (await fork.note("trunk") or {}).get("tip")
-    rows = await _rows(fork)
-    made = built_shas(list(rows.values()))
+    rows = await fork.ctx.store.breakages(fork.name)
+    made = built_shas(rows)
     await _checks(fork, runs, sha, made=made)
     if not runs:
         return
@@ -49,8 +54,10 @@ async def triage(ctx: Context, job: Job) -> None:
     if await fork.halted() is None:
         more = await _breakages(fork, trunk, runs, rows)
         await go_on(fork)
+        await withdraw(fork)
     await _note_green(fork, trunk, runs)
     await _note_spoilt(fork, trunk, runs)
+    await repeat_spoilt(fork, trunk, runs)
     await fork.enqueue("dashboard", "repository")
     await fork.enqueue("gate_all", "repository")  # red or mended, or measured: trunk is what every gate looks at
     if more:
@@ -73,11 +80,15 @@ async def _checks(fork: Fork, runs: list[Run], sha: str | None, *, made: set[str
         await fork.put_note("triage", {**note, "until": newest.isoformat()})
 
 
-async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, Breakage]) -> bool:
+async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], stored: list[Breakage]) -> bool:
     """Bring every breakage to what trunk says; True where issues are left to be opened."""
-    rows = await answer_asks(fork, rows, runs)
+    desk = Desk(fork, await _open_issues(fork, stored), silent=fork.config.mode is Mode.OBSERVE)
+    desk.keys = {row.key for row in stored}
+    found = await adopt(fork, desk.open_issues.values(), desk.keys)
+    desk.keys |= {row.key for row in found}
+    rows = await answer_asks(fork, await signed_anew(desk, [*stored, *found], trunk), runs)
     rows = {signature: await advance(fork, row, runs) for signature, row in rows.items()}
-    desk = Desk(fork, await _open_issues(fork, rows), dict(rows), silent=fork.config.mode is Mode.OBSERVE)
+    desk.rows = dict(rows)
     remembered = {signature: await remembered_of(desk, row, trunk) for signature, row in rows.items()}
     numbers = {signature: row.number for signature, row in rows.items() if row.number is not None}
     opened, began, left = 0, False, 0
@@ -86,19 +97,25 @@ async def _breakages(fork: Fork, trunk: Trunk, runs: list[Run], rows: dict[str, 
     # new ones first: the others name their issues
     for verdict in sorted(verdicts, key=lambda verdict: verdict.finding.signature in rows):
         row = rows.get(verdict.finding.signature)
+        if row is not None and row.number is not None and remembered[verdict.finding.signature].hand is Hand.DELETED:
+            row = without_issue(row)
         if row is not None and verdict.step.state is not None and not verdict.step.state.alive:
             dismissed = verdict.step.state is State.DISMISSED
             row = over(row, "a person closed the issue" if dismissed else "it is mended")
-        if row is None and opened >= may_open:
+        untold = row is None or (row.number is None and verdict.step.state is not None and verdict.step.state.alive)
+        if untold and opened >= may_open:
             left += 1
-            continue
-        opened += row is None
-        written = await write(desk, verdict, row=row, trunk=trunk, numbers=numbers)
+            if row is None:
+                continue
+        held = untold and opened >= may_open
+        written = await write(desk, verdict, row=row, trunk=trunk, numbers=numbers, held=held)
+        opened += row is None or (untold and written.number is not None)
         desk.rows[verdict.finding.signature] = written
         if written.number is not None:
             numbers[verdict.finding.signature] = written.number
         if not desk.silent and wanted(fork, written):
-            began = await start(fork, written, runs, by="Graft") is not written or began
+            searched = await start(fork, written, runs, by="Graft")
+            began = (searched if searched is not written else await say_waiting(fork, written)) is not written or began
     today = await _opened_today(fork) + opened
     await fork.put_note(_TODAY, {"day": fork.now.date().isoformat(), "opened": today, "waiting": left})
     return began or (left > 0 and today < ISSUES_A_DAY)
@@ -109,13 +126,7 @@ async def _opened_today(fork: Fork) -> int:
     return int(note["opened"]) if note.get("day") == fork.now.date().isoformat() else 0
 
 
-async def _rows(fork: Fork) -> dict[str, Breakage]:
-    """The breakages by signature."""
-    rows = await fork.ctx.store.breakages(fork.name)
-    return {row.data["signature"]: row for row in rows if row.data.get("signature")}
-
-
-async def _open_issues(fork: Fork, rows: dict[str, Breakage]) -> dict[int, Issue]:
+async def _open_issues(fork: Fork, rows: list[Breakage]) -> dict[int, Issue]:
     """The open issues of breakages by number; none asked for where none was ever opened."""
     if not rows:
         return {}

@@ -186,6 +186,12 @@ def test_a_run_off_trunk_says_nothing() -> None:
         (State.FLAKY, "GMG", Hand.CLOSED, True, State.FLAKY, Change.UNPROVED),
         (State.OPEN, "GFG", Hand.CLOSED, True, State.FIXED, Change.FIXED),
         (State.FIXED, "GF", Hand.REOPENED, False, State.OPEN, Change.REOPENED),
+        (State.OPEN, "GF", Hand.DELETED, True, State.DISMISSED, Change.DISMISSED),
+        (State.OPEN, "GFG", Hand.DELETED, True, State.FIXED, Change.FIXED),
+        (State.DISMISSED, "GF", Hand.DELETED, False, State.DISMISSED, Change.NONE),
+        (State.DISMISSED, "GFGF", Hand.DELETED, True, State.OPEN, Change.OPENED),
+        (State.DISMISSED, "GMGM", Hand.DELETED, True, State.FLAKY, Change.OPENED),
+        (State.DISMISSED, "GFG", Hand.DELETED, True, State.DISMISSED, Change.NONE),
     ],
 )
 def test_a_breakage_lives(

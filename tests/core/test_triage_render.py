@@ -44,6 +44,10 @@ FACTS = BreakageFacts(
     candidates=9,
     ruled_out=2,
     reopened=2,
+    deleted=(5,),
+    deadline=NOW + timedelta(days=2),
+    held=("speed", "sizes"),
+    unsearched="No search yet: 6 searches began today: that is the limit. It begins by itself when it may.",
     suspects=(
         Suspect(A, "Take in a bundle @mia Fixes #3", "Graft", 0.7, ("it takes in 3 upstream commits",), (A, B, C), 14),
         Suspect(C, "Choose | another", "Leo <leo>", 0.3, ()),
@@ -106,6 +110,7 @@ def test_the_day_on_trunk() -> None:
         DigestRow(8, "fixed", ("core",), old, old),
         DigestRow(9, "dismissed", ("core",), old, old),
         DigestRow(None, "open", (), NOW, NOW),
+        DigestRow(None, "dismissed", ("core",), old, old),
     ]
     infra = [SpoiltNote("unit", "no GPU", False), SpoiltNote("unit", "CUDA error: busy | @x", True)]
     unknown = [SpoiltNote("nightly", "it failed, and its cause is not known: artifact junit: it has expired", False)]

@@ -128,6 +128,7 @@ QUEUED = {
     ("orders.py", "retry", "start_level", "Turn.COMMAND"): "a pull request's, and trunk's numbers below it",
     ("orders.py", "validate", "start_level", "Turn.COMMAND"): "a pull request's",
     ("other_ci.py", "_keep", "create_run", "Turn.TRUNK"): "trunk's own, by other CI",
+    ("repeating.py", "repeat_spoilt", "start_level", ""): "trunk's own",
     ("validate.py", "_measure_by_schedule", "start_level", ""): "trunk's own",
     ("validate.py", "_measure_trunk", "_queue", "turn"): "trunk's numbers below a pull request",
     ("validate.py", "_queue", "create_run", "turn"): "as queued",

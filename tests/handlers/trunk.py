@@ -107,5 +107,5 @@ def plain(body: str, *shas: str) -> str:
     for index, sha in enumerate(shas):
         body = body.replace(sha, f"<commit {index}>").replace(sha[:10], f"<commit {index}>")
     body = re.sub(r"breakage [0-9a-z]+ -->", "breakage <key> -->", body)
-    body = re.sub(r'"key":"[^"]+"', '"key":"<key>"', body)
+    body = re.sub(r'"(key|signature|opened_at|red_since)":"[^"]+"', r'"\1":"<\1>"', body)
     return re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", "<time>", body)

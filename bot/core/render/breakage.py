@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
 from bot.core.render.text import (
     BODY_LIMIT,
@@ -20,10 +21,11 @@ from bot.core.render.text import (
     line,
     marker,
     plural,
+    read_block,
     short,
     table,
 )
-from bot.core.triage import Change, Finding, Kind, Step, Suspect, capacity_of, suite_of
+from bot.core.triage import Change, Finding, Kind, State, Step, Suspect, capacity_of, kept_block, suite_of
 
 LABEL = "trunk-breakage"
 STATE_LABELS = {
@@ -35,6 +37,7 @@ STATE_LABELS = {
     "dismissed": "state:dismissed",
 }
 _SECTION = re.compile(r"<!-- graft:section ([a-z]+) -->\n.*?\n<!-- graft:end \1 -->", re.DOTALL)
+_MARKER = re.compile(r"<!-- graft:breakage ([\w-]+) -->")
 _MOST_TESTS = 300
 _MOST_SUSPECTS = 10
 
@@ -46,7 +49,9 @@ class BreakageFacts:
     `tests` are all ids that failed by it, by suite; `passing` those that passed since, `unseen` those that did not run
     since, `gone` those that trunk has no more, `elsewhere` those that fail by another breakage now, with its issue;
     `masks` what it hides, `masked` the issue behind which it stood. `candidates`: how many commits lie between last
-    green and first red.
+    green and first red. `deleted` are issues of it that people deleted, `kept` what makes it whole where the store was
+    lost. By `deadline` it is to be mended, `held` are suites that do not run on trunk until then, `unsearched` says why
+    no search begins.
     """
 
     key: str
@@ -84,11 +89,27 @@ class BreakageFacts:
     reopened: int = 0
     search: str = ""
     rates: tuple[int, int] | None = None
+    deleted: Sequence[int] = ()
+    deadline: datetime | None = None
+    held: Sequence[str] = ()
+    unsearched: str = ""
+    kept: Mapping[str, Any] = field(default_factory=dict)
 
 
 def breakage_marker(key: str) -> str:
     """The hidden line by which the issue is found again."""
     return marker(f"breakage {key}")
+
+
+def breakage_keys(body: str) -> set[str]:
+    """The keys of the breakages whose markers stand in the text."""
+    return set(_MARKER.findall(body))
+
+
+def breakage_data(body: str) -> Any | None:
+    """The machine-readable block of an issue's text; None where it is not there or does not parse."""
+    section = next((match[0] for match in _SECTION.finditer(body.replace("\r\n", "\n")) if match[1] == "data"), "")
+    return read_block("breakage", section)
 
 
 def breakage_title(facts: BreakageFacts) -> str:
@@ -107,9 +128,9 @@ def breakage_body(facts: BreakageFacts, old: str = "") -> str:
     there = {match[1] for match in _SECTION.finditer(kept)}
     outside = len(_SECTION.sub("", kept))
     room = BODY_LIMIT - 500 - outside
-    sections: dict[str, str] = {}
-    for name, text in fresh.items():
-        whole = _wrapped(name, text)
+    sections = dict.fromkeys(fresh, "")
+    for name in sorted(fresh, key=lambda name: name != "data"):  # without that it could not be made whole again
+        whole = _wrapped(name, fresh[name])
         if len(whole) > room:
             whole = _wrapped(name, "_Left out: GitHub takes no longer text._")
         room -= len(whole) + 2
@@ -122,15 +143,32 @@ def breakage_body(facts: BreakageFacts, old: str = "") -> str:
 def change_text(step: Step, finding: Finding) -> str:
     """What a comment tells of a change; empty where the issue itself says enough."""
     back = f"It is back: it failed again at {short(finding.last_red)}."
+    flaky = f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady."
+    if step.state is State.FLAKY:
+        back = f"{back} {flaky}"
     return {
         Change.FIXED: _over(finding),
         Change.REOPENED: f"Looked after again: {line(step.why)}." if step.by_hand else back,
-        Change.BECAME_FLAKY: f"It is flaky: {line(step.why)}. It blocks nothing, and stays open until it is steady.",
+        Change.BECAME_FLAKY: flaky,
         Change.BECAME_STEADY: f"It is no flake any more: {line(step.why)}.",
         Change.UNPROVED: f"It stays open: {_unproved(finding)} That it was closed, by a merge or by hand, proves "
         "nothing; it closes by itself once each of its tests ran and passed. Who wants it left alone closes it as not "
         "planned.",
     }.get(step.change, "")
+
+
+def superseded_text(number: int) -> str:
+    """What is said on the issue of a cause that is another one's now."""
+    return (
+        f"Graft tells causes apart by other rules now, and by them this is the same as #{number}: it goes on there, "
+        "with the tests of both."
+    )
+
+
+def superseded_body(old: str, number: int) -> str:
+    """The issue's text with that in place of how it stands."""
+    said = _wrapped("state", superseded_text(number))
+    return _SECTION.sub(lambda match: said if match[1] == "state" else match[0], old.replace("\r\n", "\n"))
 
 
 def _over(finding: Finding) -> str:
@@ -168,7 +206,7 @@ def _sections(facts: BreakageFacts) -> dict[str, str]:
         "state": _state(facts),
         "fails": _fails(facts),
         "suspects": _suspects(facts),
-        **({"search": f"### The search for the culprit\n\n{facts.search}"} if facts.search else {}),
+        **({"search": f"### The search for the culprit\n\n{_search(facts)}"} if _search(facts) else {}),
         "masks": _masks(facts),
         "data": block(
             "breakage",
@@ -178,6 +216,7 @@ def _sections(facts: BreakageFacts) -> dict[str, str]:
                 "first_bad": facts.first_bad,
                 "suite": facts.suite,
                 "state": facts.state,
+                **(kept_block(facts.kept) if facts.kept else {}),
             },
         ),
     }
@@ -206,6 +245,14 @@ def _state(facts: BreakageFacts) -> str:
     if facts.rates is not None:
         reds, greens = facts.rates
         lines.append(f"- failed at {reds} of {plural(reds + greens, 'tested commit')} since then")
+    if facts.deadline is not None:
+        lines.append(f"- to be mended by {facts.deadline:%Y-%m-%d %H:%M} UTC")
+    if facts.deleted:
+        numbers = ", ".join(f"#{number}" for number in facts.deleted)
+        was = "its issue before this one, was" if len(facts.deleted) == 1 else "its issues before this one, were"
+        lines.append(
+            f"- {numbers}, {was} deleted, which is no answer: who wants it left alone closes this one as not planned"
+        )
     if facts.reopened:
         lines.append(f"- came back {facts.reopened} {'time' if facts.reopened == 1 else 'times'}")
     parts.append("\n".join(lines))
@@ -243,7 +290,8 @@ def _fails(facts: BreakageFacts) -> str:
     for test, other in facts.elsewhere[:20]:
         parts.append(f"{code(test)} fails by another cause now: {other}.")
     if facts.repeat:
-        parts.append("Repeat it with:\n\n" + fence(facts.repeat, "sh"))
+        at = f" at {short(facts.first_bad)}" if facts.first_bad else ""
+        parts.append(f"Repeat it{at} with:\n\n" + fence(facts.repeat, "sh"))
     return "\n\n".join(parts)
 
 
@@ -286,6 +334,10 @@ def _suspects(facts: BreakageFacts) -> str:
     return head + text
 
 
+def _search(facts: BreakageFacts) -> str:
+    return "\n\n".join(part for part in (facts.search, line(facts.unsearched, 300)) if part)
+
+
 def _masks(facts: BreakageFacts) -> str:
     parts = []
     if facts.masks:
@@ -294,6 +346,9 @@ def _masks(facts: BreakageFacts) -> str:
             also = ", tests of " + ", ".join(f"#{number}" for number in facts.masks_issues) + " among them"
         parts.append(f"Nothing can be known of {plural(len(facts.masks), 'test')} because of it{also}.")
         parts.append(details("Which", fence("\n".join(facts.masks[:_MOST_TESTS]))))
+    if facts.held:
+        listed = ", ".join(code(suite) for suite in facts.held)
+        parts.append(f"Not run on trunk by schedule until {facts.level} passes there: {listed}.")
     if facts.masked_by:
         numbers = ", ".join(f"#{number}" for number in facts.masked_by)
         parts.append(f"Some of its tests stood behind {numbers}: it may have come while that was open.")

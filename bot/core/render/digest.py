@@ -48,7 +48,8 @@ def digest_section(
     today = now.date()
     alive = [row for row in rows if row.state in (*_RED, "flaky")]
     fixed = [row for row in rows if row.state == "fixed" and row.changed_at and row.changed_at.date() == today]
-    put_by = [row for row in rows if row.state == "dismissed"]
+    put_by = [row for row in rows if row.state == "dismissed" and row.number is not None]
+    deleted = sum(row.state == "dismissed" and row.number is None for row in rows)
     parts = []
     if alive or fixed:
         areas = sorted({area for row in (*alive, *fixed) for area in row.areas or ("",)})
@@ -71,6 +72,8 @@ def digest_section(
         parts.append(f"{more} broke trunk without an issue yet: so many are not opened at once.")
     if put_by and parts:
         parts.append(f"Closed by people without a fix: {_numbers(put_by)}.")
+    if deleted and parts:
+        parts.append(f"Issues that people deleted: of {plural(deleted, 'cause')}.")
     return f"### Trunk on {today:%Y-%m-%d}\n\n" + "\n\n".join(parts) if parts else ""
 
 

@@ -1,6 +1,7 @@
 """What trunk's runs say together: which causes broke it and when, the suspects, what is hidden, what is over."""
 
 from bot.core.triage.findings import Finding, Ineligible, Kind, Known, Stretch, find, greens_needed
+from bot.core.triage.kept import Kept, kept_block
 from bot.core.triage.lifecycle import Change, Hand, State, Step, step
 from bot.core.triage.masking import masked, stood_behind
 from bot.core.triage.runs import (
@@ -8,7 +9,6 @@ from bot.core.triage.runs import (
     Failure,
     capacity_of,
     digest,
-    omitted_signature,
     series_of,
     suite_of,
     suite_test,
@@ -24,6 +24,7 @@ from bot.core.triage.suspects import (
     rank,
     words_of,
 )
+from bot.core.triage.texts import Sample, omitted_signature, sign_again
 
 __all__ = [
     "Candidate",
@@ -33,10 +34,12 @@ __all__ = [
     "Finding",
     "Hand",
     "Ineligible",
+    "Kept",
     "Kind",
     "Known",
     "Look",
     "Remembered",
+    "Sample",
     "State",
     "Step",
     "Stretch",
@@ -52,11 +55,13 @@ __all__ = [
     "digest",
     "find",
     "greens_needed",
+    "kept_block",
     "masked",
     "omitted_signature",
     "paths_of",
     "rank",
     "series_of",
+    "sign_again",
     "step",
     "stood_behind",
     "suite_areas",

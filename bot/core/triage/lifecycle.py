@@ -9,7 +9,7 @@ from bot.core.triage.findings import Finding, Kind
 
 
 class State(StrEnum):
-    """Where a breakage stands. DISMISSED: a person closed its issue as not planned or as a duplicate."""
+    """Where a breakage stands. DISMISSED: a person closed its issue as not planned or as a duplicate, or deleted it."""
 
     OPEN = "open"
     BISECTING = "bisecting"
@@ -43,12 +43,15 @@ class Change(StrEnum):
 
 
 class Hand(StrEnum):
-    """What others did to the issue since Graft last wrote its state. CLOSED: as done, by a person or by a merge."""
+    """What others did to the issue since Graft last wrote its state. CLOSED: as done, by a person or by a merge.
+    DELETED: there is none any more.
+    """
 
     NOTHING = "nothing"
     CLOSED = "closed"
     DISMISSED = "dismissed"
     REOPENED = "reopened"
+    DELETED = "deleted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +73,8 @@ def step(*, before: State | None, finding: Finding, hand: Hand = Hand.NOTHING, n
     alive = State.FLAKY if finding.kind is Kind.FLAKY else State.OPEN
     if before is None:
         return Step(alive, Change.OPENED, finding.why) if finding.red else Step(None, Change.NONE, finding.why)
+    if hand is Hand.DELETED and finding.kind is not Kind.FIXED:
+        return _deleted(before, finding, alive, newer_red)
     if hand is Hand.DISMISSED:
         return Step(State.DISMISSED, Change.DISMISSED, "a person closed it as not planned or as a duplicate")
     if hand is Hand.REOPENED and finding.open:
@@ -91,3 +96,12 @@ def step(*, before: State | None, finding: Finding, hand: Hand = Hand.NOTHING, n
     if before is State.FLAKY:
         return Step(State.OPEN, Change.BECAME_STEADY, finding.why)
     return Step(before, Change.NONE, finding.why)
+
+
+def _deleted(before: State, finding: Finding, alive: State, newer_red: bool) -> Step:
+    """Without an issue: put by until it fails again, and then told anew, since that one was deleted is no answer."""
+    if before.alive:
+        return Step(State.DISMISSED, Change.DISMISSED, "a person deleted its issue", by_hand=True)
+    if finding.red and newer_red:
+        return Step(alive, Change.OPENED, finding.why)
+    return Step(before, Change.NONE, "a person deleted its issue")

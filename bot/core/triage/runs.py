@@ -5,25 +5,26 @@ A suite that is proved twice is two here: what passed on one capacity proves not
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from bot.core.signature import Signature, signature
 from bot.core.signature.clean import function_of
 from bot.core.triage.other_ci import OTHER_CI
+from bot.core.triage.texts import kept_text, omitted_signature
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report, TestOutcome
 
 INFRA = "infra"
 MISSING_LIMIT = 5_000
 _SILENT = frozenset({TestOutcome.SKIPPED, TestOutcome.NOT_RUN, TestOutcome.NOT_CHECKABLE})
-_MESSAGE = 6_000
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One test that failed, with its cause; `signature`, `cls` and `title` as bot.core.signature gives them."""
+    """One test that failed, with its cause; `signature`, `cls` and `title` as bot.core.signature gives them. Of a long
+    text `message` is a part that is signed as the whole is.
+    """
 
     test: str
     signature: str
@@ -81,11 +82,6 @@ def suite_test(suite: str) -> str:
     return f"{suite} (the whole suite)"
 
 
-def omitted_signature(suite: str) -> str:
-    """The signature of expected tests of a suite that did not report."""
-    return hashlib.sha256(f"omitted\x1f{suite}".encode()).hexdigest()[:16]
-
-
 def digest(
     *,
     run: str,
@@ -109,17 +105,20 @@ def digest(
     failures: list[Failure] = []
     infra_lines: list[str] = []
     silent = {test.id for test in report.tests if test.outcome in _SILENT}
-    signed: dict[tuple[str, str], Signature] = {}  # a burst repeats its message, and of a test only its function tells
+    # a burst repeats its message, and of a test only its function tells
+    signed: dict[tuple[str, str], tuple[Signature, str]] = {}
     bad = report.failures
     for test in bad:
         known = (test.message, function_of(test.id))
-        found = signed.get(known) or sign(test.message, test.id)
-        signed[known] = found
+        if known not in signed:
+            found = sign(test.message, test.id)
+            signed[known] = found, kept_text(test.message, test.id, found.key, sign=sign)
+        found, text = signed[known]
         if found.cls == INFRA:
             infra_lines.append(found.title)
             silent.add(test.id)
         else:
-            failures.append(Failure(test.id, found.key, found.cls, found.title, test.message[:_MESSAGE], test.file))
+            failures.append(Failure(test.id, found.key, found.cls, found.title, text, test.file))
     missing = report.manifest.missing
     other = report.harness == OTHER_CI  # its log is not read: without a test's failure its cause is not known
     whole = not other and not bad and outcome in (Outcome.FAILED, Outcome.TIMED_OUT, Outcome.NOT_RUN)
@@ -129,7 +128,8 @@ def digest(
         found = sign(text, suite_test(suite))
         if found.cls == INFRA:
             return Digest(run, sha, level, series, infra=(found.title,), judged=False)
-        failures.append(Failure(suite_test(suite), found.key, found.cls, found.title, text[-_MESSAGE:]))
+        kept = kept_text(text, suite_test(suite), found.key, last=True, sign=sign)
+        failures.append(Failure(suite_test(suite), found.key, found.cls, found.title, kept))
     if missing and not crashed:
         title = f"expected tests of {suite} did not report"
         failures += [

@@ -16,12 +16,15 @@ from bot.core.triage.signals import Test, Trunk
 
 @dataclass(frozen=True, slots=True)
 class Remembered:
-    """A breakage as stored: `closed_at` is the commit at which it was last called over, `hand` what a person did."""
+    """A breakage as stored: `closed_at` is the commit at which it was last called over, `hand` what a person did.
+    `settled`: only what came after it was over counts as seen anew, not that it goes on.
+    """
 
     known: Known
     state: State
     closed_at: str | None = None
     hand: Hand = Hand.NOTHING
+    settled: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +64,8 @@ def survey(trunk: Trunk, remembered: Mapping[str, Remembered]) -> tuple[Verdict,
 def _newer(trunk: Trunk, finding: Finding, one: Remembered | None) -> bool:
     """Whether the cause was seen at a newer commit than the one at which it was last called over."""
     closed = one.closed_at if one else None
+    if one is not None and one.settled:
+        return finding.first_red in trunk.at and trunk.at[finding.first_red] > trunk.at.get(closed or "", -1)
     if closed is None or closed not in trunk.at or finding.last_red is None:
         return True
     return trunk.at[finding.last_red] > trunk.at[closed]
