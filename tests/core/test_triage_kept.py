@@ -78,6 +78,15 @@ def test_many_tests_and_a_long_text_fit(count: int) -> None:
     assert (kept.suites["unit"], len(kept.red)) == (many, count)
 
 
+def test_the_longest_names_and_texts_leave_it_whole() -> None:
+    many = [f"t.py::{'<-é>' * 1_000}{n}" for n in range(300)]
+    text = "".join(chr(0x400 + n * 7919 % 50_000) for n in range(60_000))
+    long = {**DATA, "message": text, "suites": {"unit": many}, "red": [["unit", test] for test in many]}
+    kept = through(long, tests=many, suites={"unit": many}, masks=many, unseen=many, message=text)
+    assert kept is not None
+    assert kept.signature == DATA["signature"] and kept.message == text[:KEPT_TEXT]
+
+
 def test_of_more_tests_than_there_is_room_for_as_many_red_ones_as_fit_are_kept() -> None:
     many = [f"t.py::{signature(f'KeyError: {n}').key}{hash(n * 7919):064x}{n * n:040d}" for n in range(5_000)]
     block = kept_block({**DATA, "suites": {"unit": [*many, "green"]}, "red": [["unit", test] for test in many]})

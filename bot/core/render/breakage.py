@@ -5,6 +5,7 @@ The text stands in sections between hidden lines. Graft renews what is between t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -39,6 +40,7 @@ STATE_LABELS = {
 _SECTION = re.compile(r"<!-- graft:section ([a-z]+) -->\n.*?\n<!-- graft:end \1 -->", re.DOTALL)
 _MARKER = re.compile(r"<!-- graft:breakage ([\w-]+) -->")
 _MOST_TESTS = 300
+_ROOM_OF_TESTS = 4_000
 _MOST_SUSPECTS = 10
 
 
@@ -212,7 +214,7 @@ def _sections(facts: BreakageFacts) -> dict[str, str]:
             "breakage",
             {
                 "key": facts.key,
-                "tests": list(facts.tests[:100]),
+                "tests": _few(facts.tests),
                 "first_bad": facts.first_bad,
                 "suite": facts.suite,
                 "state": facts.state,
@@ -220,6 +222,17 @@ def _sections(facts: BreakageFacts) -> dict[str, str]:
             },
         ),
     }
+
+
+def _few(tests: Sequence[str]) -> list[str]:
+    """The first of many, and of long ones fewer: GitHub takes no text of any length."""
+    room, few = _ROOM_OF_TESTS, []
+    for test in tests[:100]:
+        room -= len(json.dumps(test))
+        if room < 0:
+            break
+        few.append(test)
+    return few
 
 
 def _state(facts: BreakageFacts) -> str:

@@ -11,7 +11,7 @@ from typing import Any, Self
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from bot.core.triage.lifecycle import State
-from bot.core.triage.texts import Sample
+from bot.core.triage.texts import KEPT_TEXT, Sample
 
 PACKED = 3_000  # characters of JSON: longer ones are packed
 MOST_PACKED = 24_000  # characters, of the 65,536 that GitHub takes
@@ -86,7 +86,7 @@ def kept_block(data: Mapping[str, Any]) -> dict[str, Any]:
             suites: dict[str, list[str]] = {name: [] for name in names}
             for suite, test in red[:most]:
                 suites.setdefault(suite, []).append(test)
-            given |= {"suites": suites, "green": []}
+            given |= {"suites": suites, "green": [], "message": str(given.get("message", ""))[:KEPT_TEXT]}
         packed = base64.b64encode(zlib.compress(json.dumps(given).encode(), 9)).decode()
         if len(packed) <= MOST_PACKED:
             break
