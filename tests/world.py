@@ -17,7 +17,6 @@ import uvicorn
 from pydantic import SecretStr
 
 from bot.app import create_app
-from bot.app.runner import runner_routes
 from bot.clients.store import Job, JobState
 from bot.context import Context, open_context
 from bot.sandbox.driver import Sandbox
@@ -146,7 +145,7 @@ async def world(
         clock = Clock()
         async with open_context(settings, structlog.get_logger()) as opened:
             context = replace(opened, now=clock)
-            app = create_app(context, more=runner_routes(context))
+            app = create_app(context)
             server = _Quiet(uvicorn.Config(app, log_level="critical", ws="none", timeout_graceful_shutdown=1))
             serving = asyncio.create_task(server.serve(sockets=[door]))
             while not server.started:  # noqa: ASYNC110 - uvicorn tells it by a flag

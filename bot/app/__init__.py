@@ -1,9 +1,9 @@
-"""The web side: takes webhooks in, says how it fares, and mounts the runners' endpoint and the pages."""
+"""The web side: takes webhooks in, says how it fares, and mounts the runners' endpoint."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -11,7 +11,7 @@ from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 
 from bot.app.metrics import Metrics
 from bot.app.runner import runner_routes
@@ -23,8 +23,8 @@ from bot.context import Context
 _PROBE_SECONDS = 3
 
 
-def create_app(context: Context, *, more: Sequence[BaseRoute] = ()) -> Starlette:
-    """The application over an open context; `more` are routes of other parts (the pages)."""
+def create_app(context: Context) -> Starlette:
+    """The application over an open context."""
     metrics = Metrics()
     waker = Waker(context.queue)
 
@@ -39,7 +39,6 @@ def create_app(context: Context, *, more: Sequence[BaseRoute] = ()) -> Starlette
             Route("/health", health, methods=["GET"]),
             Route("/metrics", expose, methods=["GET"]),
             *runner_routes(context),
-            *more,
         ],
         lifespan=lifespan,
     )

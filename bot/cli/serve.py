@@ -1,4 +1,4 @@
-"""`graft serve`: the webhook, the runners' endpoint and the pages, in one process."""
+"""`graft serve`: the webhook and the runners' endpoint, health and metrics, in one process."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def command(
     port: Annotated[int | None, typer.Option(help="Port to listen on; 0 takes a free one (GRAFT_PORT).")] = None,
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Log more.")] = False,
 ) -> None:
-    """Serve the webhook, the runners' endpoint and the pages.
+    """Serve the webhook and the runners' endpoint, /health and /metrics.
 
     Settings come from the environment: GRAFT_APP_ID, GRAFT_PRIVATE_KEY_FILE, GRAFT_WEBHOOK_SECRET_FILE and others.
     """
