@@ -17,6 +17,7 @@ from bot.core.render.breakage import (
     breakage_title,
     change_text,
 )
+from bot.core.render.text import BODY_LIMIT
 from bot.core.triage import (
     Change,
     Failure,
@@ -209,6 +210,8 @@ async def _renew(desk: Desk, row: Breakage, facts: BreakageFacts, step: Step, fi
     github = desk.fork.github
     issue = desk.open_issues.get(row.number) or await github.issue(row.number)
     body = breakage_body(facts, issue.body)
+    if len(body) > BODY_LIMIT:  # what people wrote leaves no room
+        body = issue.body
     state: str | None = "open" if step.state.alive else "closed"
     if step.change is not Change.NONE:
         await _say(desk, row.number, step, finding)
