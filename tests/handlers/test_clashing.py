@@ -13,7 +13,7 @@ from bot.clients.symbols import SymbolCache
 from bot.core.types import Verdict
 from handlers.clashing import Clash, clash
 from tests.clients.test_git import lines
-from tests.handlers.test_planning import Pair
+from tests.handlers.two_sides import Pair
 
 
 @pytest.fixture

@@ -1,84 +1,24 @@
+"""The plan over real git: what lands, what belongs together, what waits, and why."""
+
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from bot.clients.git import Git
 from bot.clients.symbols import SymbolCache
-from bot.core.config import Config
 from bot.core.render.plan import as_dict
-from bot.core.types import Disposition, LedgerEntry, Plan, PlannedCommit, ReasonKind, Verdict
+from bot.core.types import Disposition, LedgerEntry, ReasonKind, Verdict
 from handlers.planning import CannotPlan, deleted_by_fork, make_plan, read_ledger
 from tests.clients.test_git import Work, lines
-
-NOW = 1_800_000_000
-
-
-def config(**ingest: object) -> Config:
-    return Config.of({"upstream": {"repository": "up/up"}, "ingest": ingest})
-
-
-class Pair:
-    """Upstream on `main`, the fork on `fork`, in one repository."""
-
-    def __init__(self, path: Path, files: dict[str, str | bytes | None]) -> None:
-        self.work = Work(path)
-        self.base = self.work.commit("base", files)
-        self.work.git("branch", "fork")
-        self.git = Git(path / ".git")
-
-    def upstream(self, message: str, files: dict[str, str | bytes | None]) -> str:
-        self.work.git("checkout", "-q", "main")
-        return self.work.commit(message, files)
-
-    def fork(self, message: str, files: dict[str, str | bytes | None]) -> str:
-        self.work.git("checkout", "-q", "fork")
-        return self.work.commit(message, files)
-
-    def pick(self, sha: str) -> str:
-        """The fork picks an upstream commit as maintainers do by hand."""
-        self.work.git("checkout", "-q", "fork")
-        self.work.git("cherry-pick", "-x", "--allow-empty", sha)
-        return self.work.git("rev-parse", "HEAD")
-
-    def plan(self, settings: Config | None = None, decisions: tuple[LedgerEntry, ...] = ()) -> Plan:
-        return make_plan(
-            self.git, upstream="main", fork="fork", config=settings or config(), decisions=decisions, now=NOW
-        )
+from tests.handlers.two_sides import NOW, Pair, bundled, chained, config, everything, kinds, of
 
 
 @pytest.fixture
 def pair(tmp_path: Path) -> Pair:
     return Pair(tmp_path / "work", {"a.txt": lines(), "b.txt": lines(), "ci/x.yml": lines(), "hash.txt": "1\n"})
-
-
-def bundled(plan: Plan) -> list[str]:
-    return [commit.sha for bundle in plan.bundles for commit in bundle.commits]
-
-
-def chained(plan: Plan) -> list[list[str]]:
-    return [[commit.sha for commit in chain.commits] for chain in plan.chains]
-
-
-def everything(plan: Plan) -> list[PlannedCommit]:
-    return [
-        *(commit for bundle in plan.bundles for commit in bundle.commits),
-        *(commit for chain in plan.chains for commit in chain.commits),
-        *plan.held,
-        *plan.settled,
-    ]
-
-
-def of(plan: Plan, sha: str) -> PlannedCommit:
-    return next(commit for commit in everything(plan) if commit.sha == sha)
-
-
-def kinds(commit: PlannedCommit) -> set[ReasonKind]:
-    return {reason.kind for reason in commit.reasons}
 
 
 def test_independent_commits_are_safe_and_land_in_upstream_order(pair: Pair) -> None:
@@ -397,83 +337,3 @@ def test_the_ledger_is_read_without_a_plan(pair: Pair) -> None:
     change = pair.upstream("change", {"a.txt": lines((3, "x"))})
     ledger = read_ledger(pair.git, upstream="main", fork="fork", now=NOW)
     assert [(entry.sha, entry.disposition) for entry in ledger.entries] == [(change, Disposition.PENDING)]
-
-
-steps = st.lists(
-    st.tuples(
-        st.sampled_from(["a.txt", "b.txt"]),
-        st.integers(0, 6),
-        st.sampled_from(["edit", "edit", "add", "revert", "move"]),
-    ),
-    min_size=1,
-    max_size=7,
-)
-
-
-@settings(max_examples=10, deadline=None, suppress_health_check=list(HealthCheck))
-@given(upstream=steps, fork=st.lists(st.tuples(st.sampled_from(["a.txt", "b.txt"]), st.integers(0, 6)), max_size=3))
-def test_any_plan_is_a_partition_in_order_whose_bundles_land_early_without_a_difference(
-    tmp_path_factory: pytest.TempPathFactory, upstream: list[tuple[str, int, str]], fork: list[tuple[str, int]]
-) -> None:
-    pair = Pair(tmp_path_factory.mktemp("any") / "work", {"a.txt": lines(), "b.txt": lines()})
-    pair.work.git("checkout", "-q", "main")
-    made = [play(pair, number, step) for number, step in enumerate(upstream)]
-    for number, (name, line) in enumerate(fork):
-        pair.work.git("checkout", "-q", "fork")
-        text = (pair.work.path / name).read_text().split("\n")
-        text[line * 4] = f"fork {number}"
-        pair.fork(f"fork {number}", {name: "\n".join(text)})
-    plan = pair.plan(config(bundle={"max_commits": 2, "watch_max_commits": 1}))
-    assert sorted(commit.sha for commit in everything(plan)) == sorted(made)
-    order = {sha: index for index, sha in enumerate(made)}
-    for commits in [*(bundle.commits for bundle in plan.bundles), *(chain.commits for chain in plan.chains)]:
-        positions = [order[commit.sha] for commit in commits]
-        assert positions == sorted(positions)
-    for commit in everything(plan):
-        assert all(order[need] < order[commit.sha] for need in commit.waits_for)
-    assert landed_early(pair, plan) == landed_in_order(pair, made)
-
-
-def play(pair: Pair, number: int, step: tuple[str, int, str]) -> str:
-    """Make one upstream commit."""
-    name, line, action = step
-    file = pair.work.path / name
-    if action == "revert" and number:
-        pair.work.git("revert", "--no-edit", "HEAD")
-        return pair.work.git("rev-parse", "HEAD")
-    if action == "edit" and file.exists():
-        text = file.read_text().split("\n")
-        text[line * 4] = f"upstream {number}"
-        return pair.work.commit(f"edit {number}", {name: "\n".join(text)})
-    if action == "move" and file.exists():
-        pair.work.git("mv", name, f"moved-{number}-{name}")
-        return pair.work.commit(f"move {number}", {})
-    return pair.work.commit(f"add {number}", {f"new{number}.py": f"x{number} = {number}\n"})
-
-
-def landed_in_order(pair: Pair, made: list[str]) -> str:
-    """By git itself: each commit picked in upstream order, the conflicting ones passed over."""
-    tip = pair.work.git("rev-parse", "fork")
-    for sha in made:
-        tree = pair.work.cherry_pick(sha, tip)
-        if tree is not None:
-            tip = pair.work.git("commit-tree", "-p", tip, "-m", "tip", tree)
-    return pair.work.git("rev-parse", f"{tip}^{{tree}}")
-
-
-def landed_early(pair: Pair, plan: Plan) -> str:
-    """By git itself: each bundle as a branch of its own on the fork, merged; then the rest that is clean, in order."""
-    fork = tip = pair.work.git("rev-parse", "fork")
-    for bundle in plan.bundles:
-        head = fork
-        for commit in bundle.commits:
-            tree = pair.work.cherry_pick(commit.sha, head)
-            assert tree is not None
-            head = pair.work.git("commit-tree", "-p", head, "-m", "pick", tree)
-        merged = pair.work.git("merge-tree", "--write-tree", tip, head).split("\n")[0]
-        tip = pair.work.git("commit-tree", "-p", tip, "-p", head, "-m", "merge", merged)
-    late = {commit.sha for chain in plan.chains for commit in chain.commits} | {commit.sha for commit in plan.held}
-    for sha in pair.work.git("rev-list", "--reverse", "--first-parent", "main").split():
-        if sha in late and (tree := pair.work.cherry_pick(sha, tip)) is not None:
-            tip = pair.work.git("commit-tree", "-p", tip, "-m", "tip", tree)
-    return pair.work.git("rev-parse", f"{tip}^{{tree}}")

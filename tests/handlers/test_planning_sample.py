@@ -10,7 +10,7 @@ from bot.core.config import load
 from bot.core.types import Plan, Verdict
 from bot.sandbox.sample import Sample, build
 from handlers.planning import make_plan
-from tests.handlers.test_planning import bundled, chained, everything, of
+from tests.handlers.two_sides import bundled, chained, everything, of
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from bot.core.types import Bundle, Chain, Grade, PlannedCommit, ReasonKind, Verd
 from handlers.outlining import outlines
 from handlers.proving import Proof, prove
 from tests.clients.test_git import lines
-from tests.handlers.test_planning import Pair
+from tests.handlers.two_sides import Pair
 
 
 @pytest.fixture
