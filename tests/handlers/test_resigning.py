@@ -242,3 +242,30 @@ async def test_a_search_goes_on_by_the_new_rules(tmp_path: Path, upgrade: Callab
         assert hunt is not None and hunt.standing == "culprit"
         assert broke(hunt.culprits[0]) and len(hunt.culprits) == 1
         assert await t.world.failures() == []
+
+
+async def test_it_follows_its_last_failure_where_older_ones_are_signed_as_they_were(
+    tmp_path: Path, upgrade: Callable[[Rule], None]
+) -> None:
+    long = BAD.replace("f16", "f32")
+    async with trunk(tmp_path) as t:
+        upgrade(coarse)
+        await broken(t, A)
+        (issue,) = t.issues("open")
+        fix = await t.moves("Mend it", {"lib/layout.py": "x = 1\n"})
+        await t.told(fix, green=[A, B, C])
+        back = await t.moves("Break it otherwise", {"lib/layout.py": "x = 2\n"})
+        await t.told(back, red={A: long}, green=[B, C])
+        assert (t.issues(), issue.state) == ([issue], "open")
+        upgrade(lambda found: coarse(found) + ("f32" if "f32" in found.title else ""))
+        again = await t.moves("Go on", {"lib/other.py": "x = 1\n"})
+        await t.told(again, red={A: long}, green=[B, C])
+        assert (t.issues(), issue.state) == ([issue], "open")
+
+        # the other one, by its own signature and beside it, is another cause now: its key is not this one's
+        both = await t.moves("Break b too", {"lib/other.py": "x = 2\n"})
+        await t.told(both, red={A: long, B: BAD}, green=[C])
+        _, new = t.issues("open")
+        keys = {row.key for row in (await t.rows()).values()}
+        assert len(keys) == 2 and new.number != issue.number
+        assert await t.world.failures() == []
