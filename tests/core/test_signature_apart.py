@@ -67,6 +67,48 @@ def test_texts_that_no_table_lists(name: str, right: float, infra: float, precis
     assert together / pairs(Counter(case["cause"] for case, _ in cases)) >= recall
 
 
+HEADS = (
+    'Traceback (most recent call last):\n  File "/opt/venv/bin/pytest", line 8, in <module>\n    sys.exit(main())\n',
+    "##[group]Run tests (shard 7/8)\n##[endgroup]\n",
+    "W1129 10:25:33.809202 86924 torch/_logging/structured.py:28] cache miss\n",
+    "[gw14] linux -- Python 3.12.9 /opt/venv/bin/python3\n",
+)
+TAILS = (
+    "\nPost job cleanup.\n##[error]Process completed with exit code 134.",
+    "\nError: Process completed with exit code 2.",
+    "\n=========== 1 failed, 247 passed, 1 skipped in 162.80s ===========",
+)
+
+
+@pytest.mark.parametrize("part", range(4))
+def test_what_a_run_says_before_and_after_changes_nothing(part: int) -> None:
+    moved = []
+    for case in CASES[part::24]:
+        one = signature(case["text"], case["test"])
+        if one.title in ("no text", "Test has no 'RUN:' line", "t/a.py::t10"):
+            continue  # nothing said it but the run
+        for head, tail in ((HEADS[part], ""), ("", TAILS[part % 3]), (HEADS[part], TAILS[(part + 1) % 3])):
+            if signature(head + case["text"] + tail, case["test"]) != one:
+                moved.append(case["id"])
+    assert moved == []
+
+
+@pytest.mark.parametrize("part", range(3))
+def test_how_a_log_was_carried_changes_nothing(part: int) -> None:
+    carried = [
+        lambda line: f"E   {line}",  # by pytest, with what it says of where
+        lambda line: f"\x1b_bk;t=1690000000{len(line)}\x07{line}",  # by Buildkite
+        lambda line: f"> {line}",  # in a comment
+    ][part]
+    moved = [
+        case["id"]
+        for case in CASES[part::24]
+        if signature("\n".join(map(carried, case["text"].split("\n"))), case["test"])
+        != signature(case["text"], case["test"])
+    ]
+    assert moved == []
+
+
 @pytest.mark.parametrize(
     ("text", "exception"),
     [

@@ -56,6 +56,13 @@ _EXIT = AnyOf(
     r"short test summary",
     r"The above exception was",
 )
+# what a run says before and after whatever happens
+_QUIET = re.compile(
+    r"^(?:##\[(?:end)?group\]|##\[section\]|Traceback |(?:linux|darwin|win32) -- Python |platform \w+ -- "
+    r"|Set up job|Post job|Downloading |Cleaning up|rootdir: |plugins: "
+    r"|collect(?:ed|ing) |=+ .* =+$|\d+ (?:failed|passed)\b)"
+)
+_COMPLETED = re.compile(r"^(?:Error: )?Process completed with exit code \d")
 _TRACED = re.compile(r"^\+{1,4} (?:sudo |timeout \S+ |time )*(?P<command>[\w./-]+)(?: |$)")
 _PASSED = re.compile(r"\bPASSED\b(?: +\[ *\d+%\])?$|^PASS(?:ED)?: ")
 # commands that ask the machine or a service, nothing of the code under test
@@ -100,7 +107,7 @@ def signature(text: str, test: str | None = None) -> Signature:
     best = min(reading.found, key=lambda found: (found.rank, found.kind == "spoken"), default=None)
     if best and best.kind == "no package":
         best = _unreached(reading) or best
-    if best is None or (best.kind == "exit" and not where and reading.first != mask(best.title)):
+    if best is None or (_ended(best) and not where and reading.first != mask(best.title)):
         said = where or reading.first
         return _signature("nothing", (said or "no text",), _guessed(reading), test or reading.first or "no text")
     key = (mask(best.title),) if best.kind == "exit" else best.key
@@ -117,6 +124,11 @@ def signature(text: str, test: str | None = None) -> Signature:
     return _signature(best.kind, key, _class(best, reading), best.title)
 
 
+def _ended(found: Found) -> bool:
+    """Whether it only says that a process or a step has ended."""
+    return found.kind == "exit" or _COMPLETED.match(found.title) is not None
+
+
 def _unreached(reading: _Reading) -> Found | None:
     """What a warning told of the network before a package was not found: the index could not be asked."""
     return next((found for found in reading.found if found.cls == INFRA and found.kind in NETWORK_KINDS), None)
@@ -130,14 +142,14 @@ def _crashed_at(reading: _Reading) -> str:
 
 def _guessed(reading: _Reading) -> str:
     """The class by words alone, where nothing that has been met says more than that something is wrong."""
-    others = [found for found in reading.found if found.kind not in ("exit", "spoken", "wrapper")]
+    others = [found for found in reading.found if not _ended(found) and found.kind not in ("spoken", "wrapper")]
     if others:
         return CODE if all(found.kind == "test failed" for found in others) else UNKNOWN
     said = [found.title for found in reading.found if found.kind == "spoken"]
     if any(_OF_TESTING.search(line) for line in said):
         return HARNESS
-    few = reading.lines if len(reading.lines) <= _FEW_LINES else []
-    return guess(said or few)
+    few = [line for line in reading.lines if not _EXIT.search(line, line.lower())]
+    return guess(said or (few if len(few) <= _FEW_LINES else []))
 
 
 def _class(best: Found, reading: _Reading) -> str:
@@ -152,7 +164,7 @@ def _class(best: Found, reading: _Reading) -> str:
         return HARNESS  # the limit is too short for what it has to hold
     if reading.harness and best.kind in ("exception", "assert"):
         return HARNESS
-    return _guessed(reading) if best.kind == "spoken" else best.cls
+    return _guessed(reading) if best.kind in ("exit", "spoken") else best.cls
 
 
 def _read(lines: Sequence[Line]) -> _Reading:
@@ -160,45 +172,56 @@ def _read(lines: Sequence[Line]) -> _Reading:
     for index, line in enumerate(lines):
         reading.harness = reading.harness or line.harness
         if line.frame:
-            reading.tool = line.tool
-            if reading.dying:
-                reading.crashed, reading.dying = ":".join(line.frame), False
-            if reading.frame is None or not _foreign_frame(line.frame):
-                reading.frame = line.frame
-            if _TEST_FRAME.match(line.frame[1]):
-                reading.test_frame = f"{line.frame[0]}::{line.frame[1]}"
-            continue
-        if line.source:
-            continue
-        if line.text.startswith(_HANDLING):
+            _at(line.frame, line.tool, reading)
+        elif line.text.startswith(_HANDLING) and not line.source:
             reading.found = [
                 found for found in reading.found if found.kind != "exception" or found.key[0] not in CONTROL_FLOW
             ]
-            continue
-        reading.dying = reading.dying or (not reading.crashed and "most recent call first" in line.text)
-        lowered = line.text.lower()
-        reading.running = reading.running or pass_of(line.text, lowered)
-        reading.native = reading.native or frame_of(line.text)
-        text = line.text
-        if traced := _TRACED.match(text):
+        elif traced := None if line.source else _TRACED.match(line.text):
             reading.asked = traced["command"]
-            continue
-        reading.passing = reading.passing or bool(_PASSED.search(text))
-        if told := named_test(text):
-            reading.tests.append(told[0])
-            text = told[1]
+        elif not line.source:
+            after = next((line.text for line in lines[index + 1 : index + 3] if not line.source), "")
+            _hear(line, (lines[index - 1].text if index else "", after), reading)
+    return reading
+
+
+def _at(frame: tuple[str, str], tool: bool, reading: _Reading) -> None:
+    """Where an interpreter was."""
+    if frame[1] == "<module>" and "." not in frame[0]:
+        return  # a command's launcher, in whatever ran
+    reading.tool = tool
+    if reading.dying:
+        reading.crashed, reading.dying = ":".join(frame), False
+    if reading.frame is None or not _foreign_frame(frame):
+        reading.frame = frame
+    if _TEST_FRAME.match(frame[1]):
+        reading.test_frame = f"{frame[0]}::{frame[1]}"
+
+
+def _hear(line: Line, around: tuple[str, str], reading: _Reading) -> None:
+    """A message, with the lines before and after it."""
+    text, lowered = line.text, line.text.lower()
+    reading.dying = reading.dying or (not reading.crashed and "most recent call first" in text)
+    reading.running = reading.running or pass_of(text, lowered)
+    reading.native = reading.native or frame_of(text)
+    reading.passing = reading.passing or bool(_PASSED.search(text))
+    if told := named_test(text):
+        reading.tests.append(told[0])
+        text = told[1]
+    quiet = line.warning or _QUIET.search(text) is not None
+    if not quiet:
         reading.first = reading.first or _telling(text)
         reading.lines.append(text)
-        if text and not _NOTE.match(text) and not _PRINTED.match(text):
-            after = next((line.text for line in lines[index + 1 : index + 3] if not line.source), "")
-            before = lines[index - 1].text if index else ""
-            found = _line(text, (before, after), reading)
-            reading.shown = reading.shown or _SHOWN.search(text) is not None
-            if reading.shown and _CARET.match(before) and (found is None or found.rank >= Rank.SPOKEN):
-                found = Found("exception", Rank.EXCEPTION, CODE, (mask(text),), text)
-            if found:
-                reading.found.append(replace(found, rank=found.rank + _WARNED) if line.warning else found)
-    return reading
+    if not text or _NOTE.match(text) or _PRINTED.match(text):
+        return
+    found = _line(text, around, reading)
+    if found and _COMPLETED.match(text):
+        found = replace(found, rank=Rank.WRAPPER + 5)  # how a step ended tells less than what it said
+    reading.shown = reading.shown or _SHOWN.search(text) is not None
+    if reading.shown and _CARET.match(around[0]) and (found is None or found.rank >= Rank.SPOKEN):
+        found = Found("exception", Rank.EXCEPTION, CODE, (mask(text),), text)
+    if found and not (quiet and found.kind == "exit"):
+        reading.found.append(replace(found, rank=found.rank + _WARNED) if line.warning else found)
 
 
 def _telling(text: str) -> str:

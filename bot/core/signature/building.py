@@ -36,6 +36,7 @@ _STEP = re.compile(r"^(?:\w+ ){1,2}step for \S+ failed")
 _CMAKE_CALLED = AnyOf(
     r"Could not create named generator \S+",
     r"CMake [\d.]+ or higher is required",
+    r"unable to find a build program",
     r"The source directory .{1,200} does not (?:exist|appear to contain)",
     r"No such preset",
 )
@@ -53,6 +54,8 @@ _TOOLCHAIN = AnyOf(
     r"The \w+ compiler identification is (?P<unknown>unknown)",
     r"No (?P<none>CMAKE_\w+_COMPILER) could be found",
     r"is not able to (?P<simple>compile a simple test program)",
+    r"Microsoft (?P<visual>Visual C\+\+) .{1,20} is required",
+    r"find (?P<batch>vcvarsall)",
     r"(?:cannot|can't|could not|unable to|failed to) find (?:an? |the |any )?(?:working |suitable |host )?"
     r"(?P<language>C|C\+\+|CUDA|Fortran|host) compiler",
 )

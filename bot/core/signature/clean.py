@@ -10,12 +10,12 @@ LONGEST_LINE = 1200
 MOST_LINES = 6000
 _MOST_PREFIXES = 10
 
-_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
+_ANSI = re.compile(r"\x1b(?:_[^\x07\x1b]{0,200}\x07|\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]{0,200}(?:\x07|\x1b\\)|[@-Z\\-_])")
 # the same colours where a log viewer ate the escape character
 _BARE_ANSI = re.compile(r"\[(?:[0-9]{1,2}(?:;[0-9]{1,3}){0,4})m")
 _PREFIXES = re.compile(
     r"""(?:
-      \s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?[ \t|:-]{0,3}  # an ISO time
+      \s*\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[ ]?[+-]\d\d:?\d\d)?(?:[ \t|:]|-(?!-)){0,3}  # an ISO time
     | \s*\[?\d{1,2}:\d\d:\d\d(?:[.,]\d+)?(?:Z)?\]?[ \t]                                       # a time of day
     | \s*\d{4}/\d\d/\d\d[ ]\d\d:\d\d:\d\d(?:\.\d+)?[ ]                                         # Go's
     | \s*\[[ ]*\d{1,7}\.\d{6}\][ ]                                                            # the kernel's
@@ -36,7 +36,7 @@ _PREFIXES = re.compile(
     | \s*(?:INFO|ERROR)[ ]\d\d-\d\d[ ]\d\d:\d\d:\d\d[ ]\[[\w./-]+:\d+\][ ]
     | (?:ERROR|CRITICAL)[ ]+[\w.]{1,80}:[\w.]{1,80}\.py:\d+[ ]                                   # pytest's captured log
     | INTERNALERROR>[ ]?
-    | E(?:[ ]{2,}|$)
+    | E(?:[ ]{3}|[ ]{2}(?=\S)|$)
     | \#\#\[(?:error|warning|debug|notice|command)\]
     | ::(?:error|notice)(?:[ ][^:]{0,200})?::
     | \s*\[\d+/\d+\][ ](?=\D)                                                                 # ninja's progress
@@ -61,6 +61,7 @@ _TOOL_FRAME = re.compile(
     r"[/\\](?:_pytest|pluggy|pytest_\w+|xdist|coverage|execnet|(?:site-packages|dist-packages|lit)[/\\]lit)[/\\](?!monkeypatch|python_api|raises"
     r"|outcomes|recwarn|doctest|unraisable|threadexception)\w+[/\\\w]*\.py"
 )
+_MARKED = re.compile(r"^>(?: {2,}|\t|$)")  # the line of a test's source that failed
 # what prepares tests to be run
 _SETUP_FILE = re.compile(r"^(?:conftest|lit(?:\.\w+)*\.cfg|lit\.local)(?:\.py)?$|^(?:nox|tox)file\.py$")
 _ITEM = re.compile(r"^(?:FAILED|ERROR) (?:\[[\d.]+s\] )?(?P<test>\S+(?:\[.*?\])?)(?: - (?P<rest>.*))?$")
@@ -84,13 +85,15 @@ class Line:
 def strip_colours(text: str) -> str:
     """`text` without terminal escapes."""
     if "\x1b" in text:
-        text = _ANSI.sub("", text)
+        text = _ANSI.sub("", text).replace("\x1b", "")
     return _BARE_ANSI.sub("", text) if "m" in text and "[" in text else text
 
 
 def clean(text: str) -> list[Line]:
     """The lines of `text`; of a very long one its beginning and its end."""
     raw = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    if all(line.startswith(">") or not line.strip() for line in raw):
+        raw = [line[1:].removeprefix(" ") for line in raw]  # quoted
     if len(raw) > MOST_LINES:
         raw = raw[: MOST_LINES // 2] + raw[-MOST_LINES // 2 :]
     lines = list(_lines(raw))
@@ -145,7 +148,11 @@ def _lines(raw: list[str]) -> Iterator[Line]:
         indent = len(body) - len(body.lstrip())
         frame = _FRAME.match(body) or _SHORT_FRAME.match(body)
         where = (base(frame["file"]), frame["function"] or "") if frame else None
-        source = body.startswith(">") or (after_frame is not None and indent > after_frame) or bare.startswith("--> ")
+        source = (
+            _MARKED.match(body) is not None
+            or (after_frame is not None and indent > after_frame)
+            or bare.startswith("--> ")
+        )
         is_frame = frame is not None or _FRAME_ONLY.match(body) is not None
         after_frame = indent if is_frame else None
         tool = is_frame and _TOOL_FRAME.search(body) is not None

@@ -89,7 +89,7 @@ _IMPORT = re.compile(
 _NATIVE = re.compile(r"\._[A-Z]\w*(?:\.|$)|\.lib\w+$|_ext(?:ension)?s?$|\._\w*(?:cpp|cuda|native)\w*$")
 # packages that tests and builds stand on: what one of them lacks is a matter of its version
 _PACKAGES = (
-    r"(?:_?pytest|unittest|hypothesis|expecttest|xdist|pluggy|coverage|tests?|numpy|np|pandas|scipy|matplotlib"
+    r"(?:_?pytest|conftest|unittest|hypothesis|expecttest|xdist|pluggy|coverage|tests?|numpy|np|pandas|scipy|matplotlib"
     r"|sklearn|yaml"
     r"|jinja2|markupsafe|packaging|pip|distutils|setuptools|pkg_resources|wheel|collections|typing_extensions"
     r"|transformers|tokenizers|huggingface_hub|datasets|accelerate|requests|urllib3|werkzeug|flask|click"
@@ -122,6 +122,8 @@ _REFUSED = AnyOf(
     r"(?:was|were) not found and (?:is|are) required",
     r"No package metadata was found",
     r"download=True",
+    r"(?:compiled|built) without \w+ support|^\W*numpy is not available",
+    r"\btests? (?:must|should|needs? to) be (?:run|launched|started) (?:with|under|by|from)\b",
     r"\bmemory (?:used|held|taken|allocated) by (?:another process(?! \w)|other processes)",
     r"please (?:use|run|call) .{0,80}\bdownload",
     r"Can't find model '",

@@ -18,6 +18,7 @@ _FAILED = AnyOf(
     r"^\d+/\d+ Test +#\d+: (?P<test>\S+) [. ]*\*{3}(?:Failed|Exception)",
     r"^\*{10,} TEST '(?P<test>[^']+)' FAILED \*+$",
     r"^The following tests FAILED",
+    r"^Assert\.\w+\(\) Failure",
     r"^Failed Tests \(\d+\):",
     r"^Failed example:",
     r"^FAILED TEST: (?P<test>.+)$",
