@@ -51,7 +51,6 @@ def _search(start: dict[str, Any]) -> Search:
         suspects=start.get("prior"),
         never=frozenset(start.get("docs_only") or ()),
         max_runs=start["max_runs"],
-        confidence=0.995 if start["mode"] == "metric" else 0.9965,
     )
 
 

@@ -15,7 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from bot.cli.terminal import emit, say
-from bot.core.bisect import Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Search, Seen, down, stated
+from bot.core.bisect import (
+    MOST_RUNS,
+    Culprit,
+    Inconclusive,
+    Missing,
+    Next,
+    NoCulprit,
+    Rates,
+    Search,
+    Seen,
+    down,
+    stated,
+)
 
 if TYPE_CHECKING:
     from bot.cli.probing import Rules
@@ -51,10 +63,12 @@ def command(
     timeout: Annotated[str, typer.Option("--timeout", help="Limit of one run, as 90s, 30m or 2h.")] = "30m",
     build_timeout: Annotated[str, typer.Option("--build-timeout", help="Limit of one build.")] = "90m",
     timeout_is_bad: Annotated[bool, typer.Option("--timeout-is-bad", help="A hang is what is searched for.")] = False,
-    max_runs: Annotated[int, typer.Option("--max-runs", min=2, help="Give up after so many runs.")] = 200,
+    max_runs: Annotated[int, typer.Option("--max-runs", min=2, max=MOST_RUNS, help="Give up after so many.")] = 200,
     max_time: Annotated[str, typer.Option("--max-time", help="Begin no run after this long.")] = "24h",
     jobs: Annotated[int, typer.Option("--jobs", min=1, help="So many runs side by side; not for a metric.")] = 1,
-    confidence: Annotated[float, typer.Option("--confidence", help="The belief that an answer needs.")] = 0.9965,
+    confidence: Annotated[
+        float | None, typer.Option("--confidence", help="The belief that an answer needs: 0.99, of a metric 0.995.")
+    ] = None,
     keep: Annotated[
         list[str] | None, typer.Option("--keep", help="Variable to pass on; most are not. May be given often.")
     ] = None,

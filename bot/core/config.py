@@ -291,7 +291,7 @@ class Triage(Model):
     escalate_after: Duration = timedelta(days=5)
     escalate_to: tuple[str, ...] = ()
     bisect: Literal["auto", "manual"] = "auto"
-    runs_per_search: int = Field(default=40, ge=2)
+    runs_per_search: int = Field(default=40, ge=2, le=1000)
     searches_per_day: int = Field(default=6, ge=0)
     runner_time_per_search: Duration = timedelta(hours=24)
     other_ci: tuple[OtherCi, ...] = ()

@@ -116,6 +116,27 @@ def test_a_hint_of_noise_one_way_shortens_the_search(rates: Rates) -> None:
     assert led < 0.88 * blind
 
 
+@pytest.mark.parametrize(
+    ("culprit", "rates", "hint"),
+    [
+        (0, Rates(0.5, 0), None),
+        (9, Rates(0.5, 0), None),
+        (9, Rates(0, 0.5), None),
+        (9, Rates(0.5, 0.5), None),
+        (9, Rates(0.3, 0.3), Rates(0.02, 0.02)),
+        (9, Rates(0.2, 0.2), Rates(0.3, 0)),
+    ],
+)
+def test_a_test_that_is_nearly_a_coin_or_worse_than_told_accuses_hardly_anybody(
+    culprit: int, rates: Rates, hint: Rates | None
+) -> None:
+    wrong = 0
+    for seed in range(24):
+        answer, _ = play(Search(n=32, hint=hint, max_runs=250), culprit, rates=rates, seed=seed)
+        wrong += isinstance(answer, Culprit) and answer.positions != (culprit,)
+    assert wrong <= 3
+
+
 def test_what_a_hint_calls_impossible_may_still_be() -> None:
     right = 0
     for seed in range(20):
@@ -145,8 +166,8 @@ def test_a_confidence_is_never_told_as_more_than_it_is(confidence: float, text: 
 
 
 def test_a_good_end_that_fails_is_no_range() -> None:
-    runs = [Run(0, Seen.FAIL), Run(9, Seen.FAIL)] * 10
-    answer = next_step(search=Search(n=9), runs=runs)
+    answer, runs = play(Search(n=9), 0, rates=Rates(1, 0), seed=1)
+    assert len(runs) <= 18
     assert isinstance(answer, Inconclusive)
     assert answer.missing is Missing.GOOD_END
 
@@ -229,9 +250,11 @@ def test_the_same_runs_give_the_same_step() -> None:
     assert next_step(search=Search(n=64), runs=runs) == next_step(search=Search(n=64), runs=list(runs))
 
 
-@pytest.mark.parametrize("bad", [{"n": 0}, {"n": 3, "suspects": [1.0]}, {"n": 3, "confidence": 1.5}])
+@pytest.mark.parametrize(
+    "bad", [{"n": 0}, {"n": 3, "suspects": [1.0]}, {"n": 3, "confidence": 1.5}, {"n": 3, "max_runs": 1001}]
+)
 def test_a_search_that_makes_no_sense(bad: dict[str, object]) -> None:
-    with pytest.raises(ValueError, match=r"range|weights|confidence"):
+    with pytest.raises(ValueError, match=r"range|weights|confidence|1000 runs"):
         Search(**bad)  # type: ignore[arg-type]
 
 

@@ -13,6 +13,7 @@ from bot.core.bisect.paired import Pair, next_paired_step, step_of
 from bot.core.bisect.passfail import next_step
 from bot.core.bisect.stated import down, stated
 from bot.core.bisect.values import (
+    MOST_RUNS,
     Ask,
     Culprit,
     Inconclusive,
@@ -27,6 +28,7 @@ from bot.core.bisect.values import (
 )
 
 __all__ = [
+    "MOST_RUNS",
     "Ask",
     "Culprit",
     "Inconclusive",

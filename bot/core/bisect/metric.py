@@ -11,6 +11,7 @@ from bot.core.bisect.groups import Group, groups
 from bot.core.bisect.passfail import members, worth_of
 from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Run, Search, Seen, Step
 
+CONFIDENCE = 0.995
 _LEVELS = [(index - 14) * 0.25 for index in range(29)]  # of the good level, in noises around its middle
 _STEPS = (0.7, 0.8, 0.9, 1.0, 1.12, 1.27)  # of the claimed step: what is claimed after a search is biased
 _OTHER_HOST = 1.4  # how much noisier a value of another host is
@@ -35,10 +36,11 @@ def next_metric_step(*, search: Search, step: Step, runs: Sequence[Run]) -> Next
     if ends:
         return Ask(ends, "both ends on one host first", host) if left >= len(ends) else Inconclusive(Missing.RUNS)
     shares = _shares(search, step, known, host, change)
+    enough = search.confidence or CONFIDENCE
     best = max(groups(shares, dead, search.n), key=lambda group: group.share)
-    if shares[search.n + 1] >= search.confidence:
+    if shares[search.n + 1] >= enough:
         return NoCulprit(shares[search.n + 1])
-    if best.share >= search.confidence:
+    if best.share >= enough:
         ask = _bracket(best, known, host)
         if not ask:
             return Culprit(members(best, search), best.share)

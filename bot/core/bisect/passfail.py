@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
 
 from bot.core.bisect.belief import Belief
 from bot.core.bisect.groups import Group, chance_to_build, groups
 from bot.core.bisect.values import Ask, Culprit, Inconclusive, Missing, Next, NoCulprit, Rates, Run, Search, Seen
 
-# of the doubt that is left to an answer, by the sum of both rates as believed, so that each kind of noise errs alike:
-# runs that seem never to lie may have been lucky so far, and much noise is easily taken for somewhat less
-_DOUBT = ((0.0, 0.6), (0.12, 0.5), (0.17, 1.8), (0.3, 1.6), (0.42, 0.6), (0.54, 0.35), (0.62, 0.5))
-_KNOWN = ((0.1, 1.2), (0.2, 2.6), (0.4, 1.8))  # the same where the rates were told and the runs bear them out
+CONFIDENCE = 0.99  # errors come from noise, so that of all answers fewer are wrong than this leaves open
+# a test whose false fails and false passes sum up to this, as believed, is nearly a coin: its luck passes for a culprit
+# now and then, so less and less doubt is left to its answers
+_NEARLY_A_COIN, _A_COIN, _OF_A_COIN = 0.54, 0.7, 0.09
+_CLEAR = 0.35  # of the belief, from which on it is asked for what proves the first suspect, not for what tells most
 
 
 def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
@@ -27,8 +27,7 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
     belief = Belief(search, runs)
     found = groups(belief.shares, dead, search.n)
     best = max(found, key=lambda group: group.share)
-    known = 0.0 if search.suspects is not None else belief.known  # suspects may mislead: no doubt is given away
-    enough = _enough(search.confidence, belief.rates(), known)
+    enough = _enough(search.confidence or CONFIDENCE, belief.rates())
     if belief.shares[search.n + 1] >= enough:
         return NoCulprit(belief.shares[search.n + 1])
     if belief.shares[0] >= enough:
@@ -41,24 +40,15 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
             return Ask(ask, "confirm the culprit and its parent")
     if left <= 0:
         return Inconclusive(Missing.RUNS, members(best, search), best.share)
-    return Ask(_most_telling(search, belief, dead, alive, min(search.parallel, left)), "the run that tells most")
+    bits = belief.clearing(best.first, best.last) if best.share > _CLEAR else belief.information()
+    return Ask(_most_telling(search, belief, bits, dead, alive, min(search.parallel, left)), "the run that tells most")
 
 
-def _enough(confidence: float, rates: Rates, known: float) -> float:
-    """The belief that an answer needs; `known` is how far the rates are those of a hint that the runs bear out."""
+def _enough(confidence: float, rates: Rates) -> float:
+    """The belief that an answer needs."""
     noise = rates.false_fail + rates.false_pass
-    factor = _at(noise, _DOUBT)
-    return 1 - (1 - confidence) * (factor + max(_at(noise, _KNOWN) - factor, 0.0) * known)
-
-
-def _at(x: float, points: Sequence[tuple[float, float]]) -> float:
-    """What a broken line gives at `x`; beyond its ends, that of the end."""
-    if x <= points[0][0]:
-        return points[0][1]
-    for (low, at_low), (high, at_high) in pairwise(points):
-        if x <= high:
-            return at_low + (at_high - at_low) * (x - low) / (high - low)
-    return points[-1][1]
+    coin = min(max((noise - _NEARLY_A_COIN) / (_A_COIN - _NEARLY_A_COIN), 0.0), 1.0)
+    return 1 - (1 - confidence) * (1 - (1 - _OF_A_COIN) * coin)
 
 
 def _silent(run: Run, search: Search) -> bool:
@@ -101,8 +91,10 @@ def _bracket(group: Group, belief: Belief) -> tuple[int, ...]:
     return tuple(missing)
 
 
-def _most_telling(search: Search, belief: Belief, dead: set[int], alive: set[int], wanted: int) -> tuple[int, ...]:
-    worth = worth_of(belief.information(), dead, alive)
+def _most_telling(
+    search: Search, belief: Belief, bits: Sequence[float], dead: set[int], alive: set[int], wanted: int
+) -> tuple[int, ...]:
+    worth = worth_of(bits, dead, alive)
     best = max(worth, key=lambda position: (worth[position], -position))
     if wanted <= 1:
         return (best,)

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+MOST_RUNS = 1000  # of more the chances are smaller than a float can be
+
 
 class Seen(StrEnum):
     """What one run at one position showed."""
@@ -41,12 +43,11 @@ class Search:
 
     `trust` is how far the hint is believed to begin with (0..1), runs overrule a wrong one; None: much where it tells
     of noise both ways, half where of one way, little where it claims that runs hardly lie, since believing that wrongly
-    accuses the innocent. `suspects`
-    are weights for 1..n, `never` positions that can't be culprits (documentation only), `absent_is_good` that a test
-    that is not there yet counts as passing: then the commit that adds a test that fails from birth is found.
-    `confidence` is the share of belief that an answer needs. `end_tries` is how often an end may show nothing (it does
-    not build, another failure stands in the way) before the search is given up: more than once where it is known to
-    have run before.
+    accuses the innocent. `suspects` are weights for 1..n, `never` positions that can't be culprits (documentation
+    only), `absent_is_good` that a test that is not there yet counts as passing: then the commit that adds a test that
+    fails from birth is found. `confidence` is the share of belief that an answer needs (None: 0.99 of pass/fail, 0.995
+    of a metric). `end_tries` is how often an end may show nothing (it does not build, another failure stands in the
+    way) before the search is given up: more than once where it is known to have run before.
     """
 
     n: int
@@ -57,15 +58,17 @@ class Search:
     absent_is_good: bool = True
     max_runs: int = 200
     parallel: int = 1
-    confidence: float = 0.9965
+    confidence: float | None = None
     end_tries: int = 1
 
     def __post_init__(self) -> None:
         if self.n < 1:
             raise ValueError(f"a range holds at least one commit, not {self.n}")
+        if self.max_runs > MOST_RUNS:
+            raise ValueError(f"a search takes at most {MOST_RUNS} runs, not {self.max_runs}")
         if self.suspects is not None and len(self.suspects) != self.n:
             raise ValueError(f"{len(self.suspects)} suspect weights for {self.n} commits; give one for each")
-        if not 0.5 < self.confidence < 1:
+        if self.confidence is not None and not 0.5 < self.confidence < 1:
             raise ValueError(f"confidence must lie between 0.5 and 1, not {self.confidence}")
 
 
