@@ -258,7 +258,9 @@ def _line(text: str, around: tuple[str, str], reading: _Reading) -> Found | None
         return replace(outside, rank=Rank.EXCEPTION, cls=HARNESS if started else outside.cls)
     if found := _machinery(text, name, outside, machinery):
         return found
-    if (error is None or not refused(text)) and (found := framework(text, lowered) or spoken(text, lowered)):
+    claims = name in (None, "AssertionError")  # what other exceptions claim is their message
+    told = None if error and refused(text) else framework(text, lowered, claims=claims) or spoken(text, lowered)
+    if found := told:
         return found
     if found := trouble(text, exception=name):
         return replace(found, rank=Rank.EXCEPTION) if error else found

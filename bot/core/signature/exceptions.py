@@ -73,7 +73,8 @@ _POOR = frozenset(
 _SHOWN = re.compile(r"^at \d+:\d+:")
 # the cause is told elsewhere
 _ELSEWHERE = re.compile(
-    r"\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output|above)\b|run with \w+_DEBUG"
+    r"\blook at the (?:errors?|logs?)\b|\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output"
+    r"|above)\b|run with \w+_DEBUG"
     r"|returned a non-zero (?:exit )?(?:code|status)|communicator was aborted",
     re.I,
 )
@@ -193,6 +194,8 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
         return Found("ended", Rank.WRAPPER, UNKNOWN, (name, mask(message)), line, by_test=True)
     if name == "MemoryError" and not masked:
         return Found("host memory", Rank.EXCEPTION, UNKNOWN, (name,), line, by_test=True)
+    if name in ("DistError", "DistNetworkError", "DistStoreError"):
+        return Found("exception", Rank.EXCEPTION, UNKNOWN, (name, masked), line)
     if _UNRELIABLE.search(line):
         return Found("unreliable", Rank.EXCEPTION, UNKNOWN, (name,), line, by_test=True)
     if _OF_TOOLS.search(line):

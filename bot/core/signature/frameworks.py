@@ -46,8 +46,8 @@ _MEMORY = re.compile(
 _COUNTER = re.compile(r"^(?:Falsifying|Minimal failing|Shrunk|Counter-?) ?example\b", re.I)
 
 
-def framework(line: str, lowered: str) -> Found | None:
-    """What a test framework or a checker of memory says in `line` of the code under test."""
+def framework(line: str, lowered: str, *, claims: bool = True) -> Found | None:
+    """What a test framework or a checker of memory says in `line` of the code under test; with `claims`, of values."""
     if found := _MEMORY.match(line):
         return Found("sanitizer", Rank.FAULT, CODE, (mask(found["valgrind"] or found["cuda"]),), line, hard=True)
     if found := _FAILED.search(line, lowered):
@@ -55,6 +55,6 @@ def framework(line: str, lowered: str) -> Found | None:
         return Found("test failed", Rank.OPAQUE, CODE, (mask(test),), line, hard=True)
     if _COUNTER.match(line):
         return Found("test failed", Rank.OPAQUE, CODE, ("example",), line, hard=True, by_test=True)
-    if _CLAIM.search(line):
+    if claims and _CLAIM.search(line):
         return Found("claim", Rank.SPOKEN - 1, CODE, (mask(line),), line, by_test=True)
     return None

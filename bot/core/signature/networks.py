@@ -28,6 +28,7 @@ CREDENTIALS = rules(
         r"Authentication failed",
         r"Server failed to authenticate",
         r"authentication required",
+        r"/v2/[\"']?: (?:denied|unauthorized)|no basic auth credentials",
         r"\b403\b.{0,60}\bhttps?://[^\s>'\"]{1,300}\.(?:tar|t?gz|tgz|bz2|xz|zip|whl|conda|deb|rpm|jar)\b",
         r"\bpublic access is not permitted\b|\bstorage account\b.{0,60}(?:disabled|not permitted|denied)",
     ),

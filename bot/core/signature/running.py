@@ -105,6 +105,7 @@ PORTS = rules(
     (
         "port in use",
         r"(?:address|port:? \d+)(?: is)? already in use(?! by)",
+        r"\bport\w*(?: at|:)? \d+\b.{0,40}\b(?:not available|already (?:used|bound|taken)|is (?:in use|used))",
         r"EADDRINUSE",
     ),
 )
@@ -179,6 +180,8 @@ TIMEOUTS = rules(
         r"Failed: Timeout",
         r"TimeoutExpired",
         r"tim(?:ed|ing) out after",
+        r"(?:failed|did not|didn't|never) (?:to )?(?:start|respond|finish|complete|become ready"
+        r"|come up)\w* (?:in time|within)\b",
         r"reached timeout",
         r"Test(?:ing)? timed? ?out",
         r"\*\*\*Timeout",
