@@ -115,7 +115,7 @@ _GPU_GONE = re.compile(
 )
 _UNKNOWN_ERROR = re.compile(r"\b(?P<api>CUDA|HIP) unknown error\b", re.I)
 _NO_DRIVER = re.compile(r"\b0 active drivers\b")
-_ROCM = re.compile(r"\b(?:hip|rocm|amd)\b", re.I)
+_ROCM = re.compile(r"\b(?:hip|rocm|amd(?:gpu)?|hsa)\b", re.I)
 # what tells nothing but the state of the machine that it stands on
 _ASKS = re.compile(r"^Call returned HSA_STATUS_ERROR")
 _POLITE = re.compile(r"^(?:an? )|(?: (?:was|were) encountered.*| when calling .*)$", re.I)
@@ -146,10 +146,10 @@ def device_fault(line: str) -> Found | None:
         if told in ("xid", "system"):
             name = f"{told} {found[told]}"
         known = _known(line)
-        maker = "amd" if name == "no-device" and _ROCM.search(line) else ""
+        maker = "amd" if name in ("no-device", "driver") and _ROCM.search(line) else ""
         return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line, maker)
     if _ASKS.search(line):
-        return _found("GPU", "driver", INFRA, line)
+        return _found("GPU", "driver", INFRA, line, "amd")
     if found := _UNKNOWN_ERROR.search(line):
         return _found(found["api"], "unknown-error", UNKNOWN, line)
     if _NO_DRIVER.search(line):
