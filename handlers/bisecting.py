@@ -15,12 +15,12 @@ from bot.core.dispatched import workflow_of
 from bot.core.render.text import code, line, plural, short
 from bot.core.trailers import parse
 from bot.core.triage import Digest, State, Suspect, capacity_of, series_of, suite_of
-from bot.core.triage.searching import Hunt, Standing
+from bot.core.triage.searching import Hunt, Standing, record_of
 from bot.core.turns import Turn
 from bot.core.types import Level
 from handlers.expanding import publish, take_apart
 from handlers.fork import FORK, Fork
-from handlers.trunk import read_runs
+from handlers.trunk import read_before, read_runs
 from handlers.validate import Target, start_level
 
 _MOST_PROBES = 50
@@ -91,12 +91,15 @@ async def start(fork: Fork, row: Breakage, runs: list[Run], *, by: str) -> Break
     suite = row.data["suite"]
     weights, never = _weights(row, shas)
     red = [test for name, test in row.data["red"] if name == suite] or row.data["suites"][suite]
+    probes = tuple(red[:_MOST_PROBES])
+    before = await read_before(fork, after, runs, level=row.data["level"], series=suite)
     hunt = Hunt(
         signature=row.data["signature"],
         suite=suite,
         level=row.data["level"],
         shas=shas,
-        probes=tuple(red[:_MOST_PROBES]),
+        probes=probes,
+        record=record_of(before, signature=row.data["signature"], probes=probes),
         by=by,
         started=fork.now.isoformat(),
         before=tuple(run.id for run in runs if run.sha in shas and series_of(run.suite, run.capacity) == suite),
@@ -299,7 +302,8 @@ async def _step(fork: Fork, row: Breakage, hunt: Hunt, runs: list[Run]) -> Break
     mine = [run for run in runs if run.sha in hunt.shas and series_of(run.suite, run.capacity) == hunt.suite]
     digests: list[Digest] = await read_runs(fork, mine)
     told = hunt.runs(digests)
-    dead = tuple(sorted({run.position for run in told if run.seen is Seen.SKIP}))
+    alive = {run.position for run in told if run.seen is not Seen.SKIP}
+    dead = tuple(sorted({run.position for run in told} - alive))
     hunt = hunt.model_copy(update={"dead": dead, "heard": len(told)})
     step = await asyncio.to_thread(next_step, search=hunt.search(), runs=told)
     if not isinstance(step, Ask):

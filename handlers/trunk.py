@@ -9,13 +9,14 @@ from datetime import datetime
 from weakref import WeakKeyDictionary
 
 from bot.context import Git, Run, Store
-from bot.core.triage import Digest, Trunk, digest
+from bot.core.triage import Digest, Trunk, digest, series_of
 from bot.core.types import Level, Outcome
 from bot.core.validation import Report
 from handlers.fork import FORK, Fork
 
 WINDOW = 300  # commits
 RUNS_OF_A_SUITE = 120
+_BEFORE = 40  # runs
 _KEPT = 3_000
 
 
@@ -70,6 +71,24 @@ async def read_runs(fork: Fork, runs: list[Run]) -> list[Digest]:
     """What ended runs (newest first) said, oldest first."""
     kept = _digests.setdefault(fork.ctx.store, _Digests())
     return [kept.get(run) or kept.put(run, await _read(fork, run)) for run in reversed(runs)]
+
+
+async def read_before(fork: Fork, sha: str, runs: list[Run], *, level: str, series: str) -> list[Digest]:
+    """What trunk's own runs of a suite said at `sha` and the commits before it, the newest commit first; only the last
+    few. `runs` are ended ones, newest first.
+    """
+    older = await asyncio.to_thread(fork.git.commits, sha, newest=WINDOW)
+    place = {commit.sha: index for index, commit in enumerate(older)}
+    chosen = [
+        run
+        for run in runs
+        if run.turn.tells_of_trunk
+        and run.sha in place
+        and run.level == level
+        and series_of(run.suite, run.capacity) == series
+    ]
+    chosen.sort(key=lambda run: place[run.sha], reverse=True)
+    return (await read_runs(fork, chosen[:_BEFORE]))[::-1]
 
 
 def trunk_order(git: Git) -> list[str]:

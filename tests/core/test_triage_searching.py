@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from bot.core.bisect import Ask, Culprit, Inconclusive, Missing, NoCulprit, Seen, next_step
+from bot.core.bisect import Ask, Culprit, Inconclusive, Missing, NoCulprit, Record, Seen, next_step
 from bot.core.triage import Digest, Failure
-from bot.core.triage.searching import Hunt, Standing, seen_of
+from bot.core.triage.searching import RECORDED, Hunt, Standing, record_of, seen_of
 from bot.core.types import Level
 
 SHAS = tuple(f"{n:040x}" for n in range(9))
@@ -41,6 +41,44 @@ def run(place: int, name: str = "r", *, red: dict[str, str] | None = None, green
 )
 def test_what_a_run_shows(digest: Digest, seen: Seen | None) -> None:
     assert seen_of(digest, signature="A", probes=("t",)) is seen
+
+
+def green(*tests: str) -> Digest:
+    return run(0, green=tests or ("t",))
+
+
+@pytest.mark.parametrize(
+    ("newest_first", "record"),
+    [
+        ([], Record()),
+        ([green(), green(), run(0, red={"t": "A"}), green()], Record(fails=1, passes=3)),
+        # what proves nothing is not counted: the machine's, another failure, a test that is not there
+        ([green(), replace(run(0), judged=False), run(0, red={"t": "B"}), green("u")], Record(passes=1)),
+        # broken before, and mended: no flake
+        ([green(), green(), *[run(0, red={"t": "A"})] * 3, green()], Record(passes=2)),
+        ([green()] * 50, Record(passes=RECORDED)),
+    ],
+)
+def test_what_trunk_told_before_is_a_record(newest_first: list[Digest], record: Record) -> None:
+    assert record_of(newest_first, signature="A", probes=("t",)) == record
+
+
+def test_a_record_saves_runs_and_is_kept_with_the_search() -> None:
+    def ran(hunt: Hunt) -> int:
+        told: list[Digest] = []
+        while isinstance(step := next_step(search=hunt.search(), runs=hunt.runs(told)), Ask):
+            told += [_by_the_truth(at, f"r{len(told)}") for at in step.positions]
+        assert isinstance(step, Culprit)
+        assert step.positions == (5,)
+        return len(told)
+
+    known = HUNT.model_copy(update={"record": Record(passes=20)})
+    assert ran(known) < ran(HUNT)
+    assert Hunt.model_validate_json(known.model_dump_json()) == known
+
+
+def _by_the_truth(place: int, name: str) -> Digest:
+    return run(place, name, red={"t": "A"}) if place >= 5 else run(place, name, green=("t",))
 
 
 def test_only_runs_that_the_search_asked_for_count() -> None:

@@ -7,11 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from bot.context import RunState
+from bot.core.bisect import Record
+from bot.core.triage.searching import Hunt
 from bot.core.turns import Turn
 from bot.core.types import Disposition, Level, Outcome
 from bot.core.validation import TestOutcome, TestResult
 from handlers.failing import trunk_reports
 from handlers.fork import open_fork
+from handlers.trunk import read_before
 from handlers.validate import Target, start_level
 from tests.handlers.pair import FORK
 from tests.handlers.runs import report_of
@@ -80,7 +84,7 @@ async def test_a_search_finds_the_commit_and_then_the_upstream_commit_inside_it(
 
         await let_run(t, broken, crash=2)
         (issue,) = t.issues("open")
-        text = issue.body.split("### The search for the culprit")[1]
+        text = issue.body.split("### The search for the culprit")[1].split("<!-- graft:end search -->")[0]
         assert f"On trunk it came with `{bundle[:10]}`" in text
         assert f"**Culprit:** upstream `{picks[2][:10]}`" in text
         assert "`/rollback`" in text
@@ -132,6 +136,32 @@ async def test_what_a_search_runs_is_no_word_of_trunks(tmp_path: Path) -> None:
         assert value.run_id not in {run.id for run in steps}
         assert (await fork.note("trunk") or {})["green"] == good
         assert t.fork.check(bad, "graft/l1").conclusion == "failure"
+
+
+async def test_a_search_begins_with_what_trunks_own_runs_told_before(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        good = await t.moves("Good", {"lib/code.txt": "0\n"})
+        for n in range(1, 4):
+            await t.told(good, green=[A])
+            await t.told(good, "side", green=["docs/t.py::d"])
+            good = await t.moves(f"Good {n}", {"lib/code.txt": f"{n}\n"})
+        await t.told(good, green=[A])
+        bad = await t.moves("Bad", {"lib/code.txt": "9\n"})
+        await t.told(bad, red={A: BOOM.format(line=1, what="f16")})
+        (issue,) = t.issues("open")
+        await t.world.says("walter", issue.number, "/bisect unit")
+        (row,) = await t.world.context.store.breakages(FORK)
+        hunt = Hunt.of(row.data)
+        assert hunt is not None
+        assert hunt.record == Record(passes=4)
+        # the runs of the search itself are no record, and the next search has as much of one
+        steps = [run for run in await t.fork.waiting(None) if run.turn is Turn.SEARCH]
+        assert {run.sha for run in steps} == {good, bad}
+        await t.told(good, green=[A])
+        fork = await open_fork(t.world.context, t.world.scope)
+        ended = [run for run in await t.world.context.store.runs(FORK) if run.state is RunState.DONE]
+        before = await read_before(fork, good, ended, level="l1", series="unit")
+        assert len(before) == 4
 
 
 async def test_a_search_ends_where_its_runs_took_too_long(tmp_path: Path) -> None:

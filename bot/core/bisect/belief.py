@@ -59,9 +59,11 @@ class Belief:
         all_f, all_p = before_f[-1], before_p[-1]
         prior, trust, hint = prior_shares(search), _trust(search), _believable(search.hint)
         shares, self.false_fail, self.true_fail = [], [], []
+        record = search.record
         for c in range(self.n + 2):
             ff, tp = before_f[min(c, self.n + 1)], before_p[min(c, self.n + 1)]
-            told, lie, catch = _given(hint, trust, ff, tp, all_f - ff, all_p - tp)
+            good = ff + record.fails, tp + record.passes
+            told, lie, catch = _given(hint, trust, *good, all_f - ff, all_p - tp)
             shares.append(prior[c] * told)
             self.false_fail.append(lie)
             self.true_fail.append(catch)

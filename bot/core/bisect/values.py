@@ -38,6 +38,14 @@ class Rates:
 
 
 @dataclass(frozen=True, slots=True)
+class Record:
+    """How often the test failed and passed before the range, where it had to pass: what it is known to lie."""
+
+    fails: int = 0
+    passes: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """A range to search: the culprit is one of 1..n, or none of them.
 
@@ -47,7 +55,8 @@ class Search:
     only), `absent_is_good` that a test that is not there yet counts as passing: then the commit that adds a test that
     fails from birth is found. `confidence` is the share of belief that an answer needs (None: 0.99 of pass/fail, 0.995
     of a metric). `end_tries` is how often an end may show nothing (it does not build, another failure stands in the
-    way) before the search is given up: more than once where it is known to have run before.
+    way) before the search is given up: more than once where it is known to have run before. `record` tells of the
+    rate of false fails, and saves runs.
     """
 
     n: int
@@ -60,6 +69,7 @@ class Search:
     parallel: int = 1
     confidence: float | None = None
     end_tries: int = 1
+    record: Record = Record()
 
     def __post_init__(self) -> None:
         if self.n < 1:

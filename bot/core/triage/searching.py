@@ -8,9 +8,10 @@ from typing import Any, Self
 
 from pydantic import BaseModel, ConfigDict
 
-from bot.core.bisect import Culprit, Inconclusive, Next, NoCulprit, Run, Search, Seen
+from bot.core.bisect import Culprit, Inconclusive, Next, NoCulprit, Record, Run, Search, Seen
 from bot.core.triage.runs import Digest
 
+RECORDED = 20  # runs; older ones tell little more, and of another time
 _END_TRIES = 3  # both ends ran before, on trunk: what stands in their way now may pass
 
 
@@ -26,11 +27,12 @@ class Standing(StrEnum):
 class Hunt(BaseModel):
     """One search: `shas` from the last good (place 0) to the known bad; `probes` the tests that show the cause.
 
-    `queued` are the runs that it asked for, `heard` those that told something, be they another search's.
-    `before` are runs that were there already: only what the search asked for itself counts, on one class of runners.
-    `bundle` is the commit that is searched inside, `names` then the upstream commit of each place ("" where the bundle
-    itself stands), `left` those that did not apply by themselves, `dead` the places that could not be tried. `takes`
-    are the upstream commits that the answer names, `landed` the commit of trunk that they came with.
+    `record` is what trunk's own runs told before. `queued` are the runs that it asked for, `heard` those that told
+    something, be they another search's. `before` are runs that were there already: only what the search asked for
+    itself counts, on one class of runners. `bundle` is the commit that is searched inside, `names` then the upstream
+    commit of each place ("" where the bundle itself stands), `left` those that did not apply by themselves, `dead` the
+    places that could not be tried. `takes` are the upstream commits that the answer names, `landed` the commit of trunk
+    that they came with.
     """
 
     model_config = ConfigDict(extra="ignore", frozen=True)
@@ -46,6 +48,7 @@ class Hunt(BaseModel):
     weights: tuple[float, ...] | None = None
     never: tuple[int, ...] = ()
     max_runs: int = 40
+    record: Record = Record()
     queued: int = 0
     heard: int = 0
     standing: Standing = Standing.RUNNING
@@ -79,6 +82,7 @@ class Hunt(BaseModel):
             never=frozenset(self.never),
             max_runs=self.max_runs,
             end_tries=_END_TRIES,
+            record=self.record,
         )
 
     def runs(self, digests: Iterable[Digest]) -> list[Run]:
@@ -141,3 +145,20 @@ def seen_of(run: Digest, *, signature: str, probes: Sequence[str]) -> Seen | Non
     if not any(probe in run.passed for probe in probes) and run.passed:
         return Seen.ABSENT
     return Seen.SKIP
+
+
+def record_of(runs: Iterable[Digest], *, signature: str, probes: Sequence[str]) -> Record:
+    """What trunk's own runs before the range, the newest first, tell of the test. Where it failed twice in a row it was
+    broken, not unlucky: from there on nothing is counted.
+    """
+    told: list[Seen] = []
+    for run in runs:
+        seen = seen_of(run, signature=signature, probes=probes)
+        if seen is Seen.FAIL and told and told[-1] is Seen.FAIL:
+            del told[-1]
+            break
+        if seen in (Seen.PASS, Seen.FAIL):
+            told.append(seen)
+        if len(told) == RECORDED:
+            break
+    return Record(fails=told.count(Seen.FAIL), passes=told.count(Seen.PASS))
