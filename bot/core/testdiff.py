@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 
 from bot.core import pytest_source
 from bot.core.manifest import TestChanges
-from bot.core.pytest_source import Library, SourceTest
+from bot.core.pytest_source import SourceTest
+from bot.core.python_names import Library, parse
 
 _TEST_FILE = re.compile(r"(^|/)(test_[^/]*|[^/]*_test)\.py$")
 _MACRO = re.compile(
@@ -218,7 +219,7 @@ class _Python:
 
 
 def _trees(files: Mapping[str, bytes]) -> dict[str, ast.Module]:
-    parsed = {path: pytest_source.parse(source) for path, source in files.items() if path.endswith(".py")}
+    parsed = {path: parse(source) for path, source in files.items() if path.endswith(".py")}
     return {path: tree for path, tree in parsed.items() if tree is not None}
 
 

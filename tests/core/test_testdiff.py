@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
 import pytest
 
-from bot.core import pytest_source
 from bot.core.manifest import TestChanges, adjust
 from bot.core.testdiff import Sources, changes_of, files_of, root_of
 
@@ -197,49 +194,6 @@ def test_inherited_tests_go_with_their_class() -> None:
     tests = (f"{T}::TestX::test_a", f"{T}::TestX::test_b")
     new = {T: source.replace("    def test_b(self): pass\n", "")}
     assert expected(tests, sources(new, {T: source})) == {tests[0]}
-
-
-IDS = """
-import pytest
-SHAPES = [(1, 2), (3, 4)]
-A = 5
-pytestmark = pytest.mark.parametrize("outer", ["x"])
-@pytest.mark.parametrize("a", [1, 2.5, True, None, "text", A])
-@pytest.mark.parametrize("b, c", SHAPES + [(5, "s")])
-def test_f(a, b, c, outer): pass
-@pytest.mark.parametrize(["a"], [[1], [2]], ids=["one", "two"])
-class TestK:
-    @pytest.mark.parametrize("d", range(2))
-    @pytest.mark.parametrize("e", [[1], {}, pytest.param(3, id="three")])
-    def test_g(self, a, d, e, outer): pass
-"""
-
-
-def test_evident_ids_are_those_that_pytest_writes(tmp_path: Path) -> None:
-    (tmp_path / "test_ids.py").write_text(IDS)
-    listed = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "pytest",
-            "--collect-only",
-            "-q",
-            "-p",
-            "no:cacheprovider",
-            "--rootdir=.",
-            "test_ids.py",
-        ],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    ran = {line.partition("::")[2] for line in listed.stdout.splitlines() if "::" in line}
-    tree = pytest_source.parse(IDS.encode())
-    assert tree is not None
-    found = pytest_source.tests_of("test_ids.py", tree, pytest_source.Library({})).values()
-    assert {f"{test.name}[{one}]" for test in found for one in test.ids or ()} == ran
-    assert len(ran) == 30
 
 
 LIT = ("TRITON :: Conversion/a.mlir", "TRITON :: Conversion/b.mlir")
