@@ -33,11 +33,13 @@ from bot.core.triage import (
     suite_areas,
     suite_of,
 )
-from handlers.bisecting import searchable
+from bot.core.triage.searching import Hunt, Standing
+from handlers.bisecting import search_text, searchable
 from handlers.describing import facts_of, fingerprint
 from handlers.desk import Desk
 from handlers.reminding import remind
 from handlers.suspecting import suspects_of
+from handlers.validate import WRITERS
 
 MOST_TESTS = 5_000
 _RETOLD = timedelta(hours=24)
@@ -124,7 +126,35 @@ async def _tell(
         told = None
     if told is not None:
         fresh = replace(fresh, data={**fresh.data, "told": told, "told_at": fork.now.isoformat()})
-    return await remind(desk, fresh, facts)
+    return await remind(desk, await _say_found(desk, fresh), facts)
+
+
+async def _say_found(desk: Desk, row: Breakage) -> Breakage:
+    """What a search came to, in a comment of its own: nobody hears of a text that is renewed."""
+    hunt = Hunt.of(row.data)
+    if hunt is None or row.number is None or hunt.standing not in (Standing.CULPRIT, Standing.INCONCLUSIVE):
+        return row
+    if row.data.get("found_told") == hunt.started:
+        return row
+    said = "\n\n".join(part for part in (search_text(row.data), await _asked(desk, row, hunt)) if part)
+    await desk.comment(row.number, f"<!-- graft:search {hunt.started} -->", said)
+    return replace(row, data={**row.data, "found_told": hunt.started})
+
+
+async def _asked(desk: Desk, row: Breakage, hunt: Hunt) -> str:
+    """Whose pull request brought the culprit, where that is one commit of trunk's and the author is of the fork."""
+    fork, sha = desk.fork, hunt.bundle or next(iter(hunt.culprits), "")
+    suspects = [one for one in row.data.get("suspects", []) if one["sha"] == sha and one["number"]]
+    if hunt.standing is not Standing.CULPRIT or (len(hunt.culprits) > 1 and not hunt.bundle) or not suspects:
+        return ""
+    try:
+        pull = await fork.github.pull(suspects[0]["number"])
+        mine = pull.landed and pull.merge_commit_sha == sha and pull.user.login != await fork.login()
+        if mine and await fork.github.permission(pull.user.login) in WRITERS:
+            return f"@{pull.user.login}, it came with #{pull.number}."
+    except NotFound:  # a number of another repository's
+        pass
+    return ""
 
 
 async def _data(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -69,6 +69,7 @@ async def facts_of(
         masks=[test for _, test in data["masks"]],
         masks_issues=hidden,
         masked_by=data["behind"],
+        hidden_by=sorted(other.number for other in others if other.number and _hides(other, finding.unseen)),
         suspects=suspects,
         candidates=data.get("candidates", 0),
         ruled_out=data.get("ruled_out", 0),
@@ -102,6 +103,11 @@ async def _owners(desk: Desk, data: Mapping[str, Any]) -> Responsible:
     own = await desk.own(named_by(codeowners, paths))
     known = People.of({**who.permissions, **own.permissions}, {**who.teams, **own.teams})
     return responsible(paths=paths, config=config, people=known, codeowners=codeowners)
+
+
+def _hides(other: Breakage, tests: Sequence[Test]) -> bool:
+    masks = {(suite, test) for suite, test in other.data.get("masks", [])}
+    return any((test.suite, test.id) in masks for test in tests)
 
 
 def _unsearched(data: Mapping[str, Any], *, red: bool) -> str:

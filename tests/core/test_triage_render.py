@@ -41,6 +41,7 @@ FACTS = BreakageFacts(
     masks=("t.py::x", "t.py::y"),
     masks_issues=(11,),
     masked_by=(9,),
+    hidden_by=(14, 15),
     candidates=9,
     ruled_out=2,
     reopened=2,
@@ -78,6 +79,9 @@ def test_what_people_wrote_outside_the_sections_stays() -> None:
     assert again.startswith("Seen before.\n") and "Ask Leo." in again
     assert "failed on trunk" in again and "t.py::x" not in again
     assert breakage_body(replace(FACTS, state="fixed", masks=()), again) == again
+    late = breakage_body(replace(FACTS, search="It searches."), breakage_body(replace(FACTS, unsearched="")))
+    places = [late.index(f"<!-- graft:section {name} -->") for name in ("suspects", "search", "masks", "data")]
+    assert places == sorted(places), "what comes later stands where it belongs"
     lost = breakage_body(FACTS, "Somebody cleared it all.")
     assert lost.startswith("Somebody cleared it all.") and "### Suspects" in lost
 

@@ -48,6 +48,9 @@ async def test_a_test_that_is_red_from_birth_was_brought_by_the_commit_that_adds
                 await t.told(run.sha, red={B: BAD} if born else {}, green=[A], settle=False)
             await t.world.settle()
         assert f"**Culprit:** `{adds[:10]}`" in issue.body
+        assert issue.body.index("### The search") < issue.body.index("### What it masks")
+        await t.fork.sweep()
+        assert sum("**Culprit:**" in text for text in t.comments(issue.number)) == 1, "heard once"
         assert not any(sha[:10] in issue.body.split("**Culprit:**")[1].split("graft:end")[0] for sha in before)
         assert await t.world.failures() == []
 

@@ -12,6 +12,7 @@ from bot.core.types import Outcome
 from bot.core.validation import TestOutcome, TestResult
 from tests.handlers.pair import FORK
 from tests.handlers.runs import report_of
+from tests.handlers.test_bisecting import holds
 from tests.handlers.test_other_ci import OTHER, junit, ran
 from tests.handlers.test_stories_of_trunk import BAD, FILE, A, B, C, broken, source
 from tests.handlers.trunk import CONFIG, Trunk, trunk
@@ -123,4 +124,50 @@ async def test_a_pull_request_fails_by_what_has_no_issue_yet(tmp_path: Path, mon
         await t.world.settle()
         said = next(text for text in t.comments(pull) if "Validation of" in text)
         assert f"#{issue.number}" in said and "no issue yet" not in said
+        assert await t.world.failures() == []
+
+
+async def test_a_crash_that_hides_what_was_broken_before(tmp_path: Path) -> None:
+    """Both say so: what hides, and what is hidden; mended, it is looked at again."""
+    async with trunk(tmp_path) as t:
+        await broken(t, A)
+        (old,) = t.issues("open")
+        crash = await t.moves("Crash", {"lib/crash.py": "x = 1\n"})
+        await t.told(crash, red={B: "Fatal Python error: Segmentation fault"}, exit_code=-11)
+        _, new = t.issues("open")
+        await t.fork.sweep()
+        assert f"tests of #{old.number} among them" in new.body
+        assert f"Nothing can be known of it while it is masked by #{new.number}." in old.body
+        assert old.state == "open"
+        mended = await t.moves("No crash", {"lib/crash.py": "x = 2\n"})
+        await t.told(mended, red={C: KEY}, green=[A, B])
+        assert (old.state, new.state) == ("closed", "closed")
+        (third,) = t.issues("open")
+        assert f"Some of its tests stood behind #{new.number}" in third.body
+        assert crash[:10] in third.body.split("### Suspects")[1], "it may be as old as what hid it"
+        assert await t.world.failures() == []
+
+
+async def test_who_brought_it_hears_of_it(tmp_path: Path) -> None:
+    async with trunk(tmp_path) as t:
+        good = await t.moves("Say more", {FILE: source("a")})
+        await t.told(good, green=[A])
+        t.world.fork_commits("Own", {"lib/own.txt": "1\n"}, login="maria")
+        number = await t.fork.opens("walter", "feature", {"lib/layout.py": "x = 1\n"})
+        await t.fork.ends(number)
+        await t.world.merge(number, "squash")
+        bad = t.world.git("rev-parse", "main")
+        await t.told(bad, red={A: BAD})
+        (issue,) = t.issues("open")
+        await t.world.says("maria", issue.number, "/bisect unit")
+        for _ in range(30):
+            waiting = [run for run in await t.fork.waiting(None) if run.suite == "unit"]
+            if not waiting:
+                break
+            for run in waiting:
+                red = {A: BAD} if holds(t, "lib/layout.py")(run.sha) else {}
+                await t.told(run.sha, red=red, green=[] if red else [A], settle=False)
+            await t.world.settle()
+        (said,) = [text for text in t.comments(issue.number) if f"**Culprit:** `{bad[:10]}`" in text]
+        assert f"@walter, it came with #{number}." in said
         assert await t.world.failures() == []

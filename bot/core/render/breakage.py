@@ -50,10 +50,10 @@ class BreakageFacts:
 
     `tests` are all ids that failed by it, by suite; `passing` those that passed since, `unseen` those that did not run
     since, `gone` those that trunk has no more, `elsewhere` those that fail by another breakage now, with its issue;
-    `masks` what it hides, `masked` the issue behind which it stood. `candidates`: how many commits lie between last
-    green and first red. `deleted` are issues of it that people deleted, `kept` what makes it whole where the store was
-    lost. By `deadline` it is to be mended, `held` are suites that do not run on trunk until then, `unsearched` says why
-    no search begins.
+    `masks` what it hides, `masked_by` the issues behind which it stood, `hidden_by` those that hide it now.
+    `candidates`: how many commits lie between last green and first red. `deleted` are issues of it that people deleted,
+    `kept` what makes it whole where the store was lost. By `deadline` it is to be mended, `held` are suites that do not
+    run on trunk until then, `unsearched` says why no search begins.
     """
 
     key: str
@@ -85,6 +85,7 @@ class BreakageFacts:
     masks: Sequence[str] = ()
     masks_issues: Sequence[int] = ()
     masked_by: Sequence[int] = ()
+    hidden_by: Sequence[int] = ()
     suspects: Sequence[Suspect] = ()
     candidates: int = 0
     ruled_out: int = 0
@@ -138,8 +139,14 @@ def breakage_body(facts: BreakageFacts, old: str = "") -> str:
         room -= len(whole) + 2
         sections[name] = whole
     kept = _SECTION.sub(lambda match: sections.get(match[1], match[0]), kept)
-    missing = [text for name, text in sections.items() if name not in there]
-    return "\n\n".join([kept.rstrip("\n"), *missing]) if missing else kept
+    before = ""
+    for name, text in sections.items():
+        end = f"<!-- graft:end {before} -->"
+        if name not in there:  # where it belongs, as far as people left that there
+            head, found, tail = kept.partition(end)
+            kept = f"{head}{found}\n\n{text}{tail}" if before and found else f"{kept.rstrip(chr(10))}\n\n{text}"
+        before = name
+    return kept
 
 
 def change_text(step: Step, finding: Finding) -> str:
@@ -261,7 +268,7 @@ def _state(facts: BreakageFacts) -> str:
     if facts.deadline is not None:
         lines.append(f"- to be mended by {facts.deadline:%Y-%m-%d %H:%M} UTC")
     if facts.deleted:
-        numbers = ", ".join(f"#{number}" for number in facts.deleted)
+        numbers = _issues(facts.deleted)
         was = "its issue before this one, was" if len(facts.deleted) == 1 else "its issues before this one, were"
         lines.append(
             f"- {numbers}, {was} deleted, which is no answer: who wants it left alone closes this one as not planned"
@@ -297,6 +304,9 @@ def _fails(facts: BreakageFacts) -> str:
         parts.append(
             _listed(f"{plural(len(facts.unseen), 'test')} did not run since, which proves nothing", facts.unseen)
         )
+    if facts.unseen and facts.hidden_by:
+        which = "it while it is" if len(facts.unseen) == 1 else "them while they are"
+        parts.append(f"Nothing can be known of {which} masked by {_issues(facts.hidden_by)}.")
     if facts.gone:
         head = f"{plural(len(facts.gone), 'test')} that trunk has no more (renamed, deleted, or its suite is not run)"
         parts.append(_listed(head, facts.gone))
@@ -347,6 +357,10 @@ def _suspects(facts: BreakageFacts) -> str:
     return head + text
 
 
+def _issues(numbers: Sequence[int]) -> str:
+    return ", ".join(f"#{number}" for number in numbers)
+
+
 def _search(facts: BreakageFacts) -> str:
     return "\n\n".join(part for part in (facts.search, line(facts.unsearched, 300)) if part)
 
@@ -354,15 +368,14 @@ def _search(facts: BreakageFacts) -> str:
 def _masks(facts: BreakageFacts) -> str:
     parts = []
     if facts.masks:
-        also = ""
-        if facts.masks_issues:
-            also = ", tests of " + ", ".join(f"#{number}" for number in facts.masks_issues) + " among them"
+        also = f", tests of {_issues(facts.masks_issues)} among them" if facts.masks_issues else ""
         parts.append(f"Nothing can be known of {plural(len(facts.masks), 'test')} because of it{also}.")
         parts.append(details("Which", fence("\n".join(facts.masks[:_MOST_TESTS]))))
     if facts.held:
         listed = ", ".join(code(suite) for suite in facts.held)
         parts.append(f"Not run on trunk by schedule until {facts.level} passes there: {listed}.")
     if facts.masked_by:
-        numbers = ", ".join(f"#{number}" for number in facts.masked_by)
-        parts.append(f"Some of its tests stood behind {numbers}: it may have come while that was open.")
+        parts.append(
+            f"Some of its tests stood behind {_issues(facts.masked_by)}: it may have come while that was open."
+        )
     return "### What it masks\n\n" + ("\n\n".join(parts) if parts else "Nothing that is known.")
