@@ -255,9 +255,10 @@ async def _renew(desk: Desk, row: Breakage, facts: BreakageFacts, step: Step, fi
     there = {label.name for label in issue.labels}
     wanted = {LABEL, STATE_LABELS[row.state]}
     left = {name for name in there if name.startswith("area:") and name[5:] not in desk.fork.config.areas}
-    if left:
-        wanted |= {f"area:{area}" for area in facts.areas}
-    wrong = ((there & set(STATE_LABELS.values())) | left) - wanted
+    levels = {name for name in there if name.startswith("level:")} - {f"level:{facts.level}"}
+    wanted |= {f"area:{area}" for area in facts.areas} if left else set()
+    wanted |= {f"level:{facts.level}"} if levels else set()
+    wrong = ((there & set(STATE_LABELS.values())) | left | levels) - wanted
     if wanted - there:
         await desk.label(*wanted)
         await github.add_labels(row.number, sorted(wanted - there))

@@ -246,6 +246,7 @@ async def test_one_cause_in_suites_of_two_levels(tmp_path: Path) -> None:
         await t.told(bad, "big", red=dict.fromkeys(tests, BAD))
         (issue,) = t.issues("open")
         assert "5 tests of `unit`, `big` (l2) fail on trunk" in issue.body
+        assert "level:l2" in issue.labels and "level:l1" not in issue.labels
         assert f"Repeat it at `{bad[:10]}` with:\n\n```sh\ngraft run l1 --suite big\n```" in issue.body
         await t.world.says("maria", issue.number, "/bisect big")
         asked = [run for run in await t.fork.waiting(None) if run.turn is Turn.SEARCH]
