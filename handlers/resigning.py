@@ -26,10 +26,15 @@ async def signed_anew(desk: Desk, rows: Iterable[Breakage], trunk: Trunk) -> dic
     """
     store = desk.fork.ctx.store
     groups: dict[str, list[Breakage]] = {}
-    for row in rows:
-        if row.data.get("signature"):
-            fresh = await _signed(desk, row, trunk)
-            groups.setdefault(fresh.data["signature"], []).append(fresh)
+    known = [row for row in rows if row.data.get("signature")]
+    signatures = await asyncio.to_thread(lambda: [_signature_of(row, trunk) for row in known])
+    for row, signature in zip(known, signatures, strict=True):
+        fresh = row
+        if signature != row.data["signature"]:
+            desk.fork.ctx.log.info("a breakage is signed anew", key=row.key, number=row.number, signature=signature)
+            fresh = _renamed(row, signature, trunk)
+            await store.save_breakage(fresh)
+        groups.setdefault(signature, []).append(fresh)
     found = {}
     for signature, group in groups.items():
         first, *others = sorted(group, key=_precedence)
@@ -43,16 +48,11 @@ async def signed_anew(desk: Desk, rows: Iterable[Breakage], trunk: Trunk) -> dic
     return found
 
 
-async def _signed(desk: Desk, row: Breakage, trunk: Trunk) -> Breakage:
-    old = row.data["signature"]
-    told = row.data.get("sample") is None and trunk.failures(old)  # kept by an older Graft: it may not tell enough
-    new = old if told else await asyncio.to_thread(sign_again, row.data)
-    if new == old:
-        return row
-    desk.fork.ctx.log.info("a breakage is signed anew", key=row.key, number=row.number, old=old, new=new)
-    fresh = _renamed(row, new, trunk)
-    await desk.fork.ctx.store.save_breakage(fresh)
-    return fresh
+def _signature_of(row: Breakage, trunk: Trunk) -> str:
+    old = str(row.data["signature"])
+    if row.data.get("sample") is None and trunk.failures(old):  # kept by an older Graft: it may not tell enough
+        return old
+    return sign_again(row.data)
 
 
 def _precedence(row: Breakage) -> tuple[int, int]:
@@ -80,19 +80,20 @@ def _renamed(row: Breakage, signature: str, trunk: Trunk) -> Breakage:
 
 
 def _joined(row: Breakage, other: Breakage, trunk: Trunk) -> Breakage:
-    """The row with the other's tests, as old as the elder of the two."""
+    """The row with the other's tests, as old as the elder of the two; the same where the other one is over."""
+    if not State(other.state).alive:
+        return row
     data, more = dict(row.data), other.data
     suites = {suite: list(tests) for suite, tests in data.get("suites", {}).items()}
     for suite, tests in more.get("suites", {}).items():
         suites[suite] = list(dict.fromkeys([*suites.get(suite, []), *tests]))
     data["suites"] = suites
     data["tests"] = list(dict.fromkeys(test for tests in suites.values() for test in tests))
-    if State(other.state).alive:
-        data["red"] = [list(pair) for pair in dict.fromkeys(map(tuple, [*data.get("red", []), *more.get("red", [])]))]
-        first, before = data.get("first_bad"), more.get("first_bad")
-        if before is not None and trunk.at.get(before, -1) < trunk.at.get(first or "", len(trunk.order)):
-            data |= {name: more.get(name) for name in ("first_bad", "last_good", "after")}
-            data.pop("span", None)
+    data["red"] = [list(pair) for pair in dict.fromkeys(map(tuple, [*data.get("red", []), *more.get("red", [])]))]
+    first, before = data.get("first_bad"), more.get("first_bad")
+    if before is not None and trunk.at.get(before, -1) < trunk.at.get(first or "", len(trunk.order)):
+        data |= {name: more.get(name) for name in ("first_bad", "last_good", "after")}
+        data.pop("span", None)
     return replace(row, data=data)
 
 

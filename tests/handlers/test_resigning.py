@@ -269,3 +269,24 @@ async def test_it_follows_its_last_failure_where_older_ones_are_signed_as_they_w
         keys = {row.key for row in (await t.rows()).values()}
         assert len(keys) == 2 and new.number != issue.number
         assert await t.world.failures() == []
+
+
+async def test_what_is_over_adds_nothing_to_what_is_open(tmp_path: Path, upgrade: Callable[[Rule], None]) -> None:
+    async with trunk(tmp_path) as t:
+        await broken(t, A)
+        (old,) = t.issues("open")
+        fix = await t.moves("Mend it", {"lib/layout.py": "x = 1\n"})
+        await t.told(fix, green=[A, B, C])
+        bad = await t.moves("Break another", {"lib/other.py": "x = 0\n"})
+        await t.told(bad, red={B: KEY}, green=[A, C])
+        (new,) = t.issues("open")
+        upgrade(coarse)
+        again = await t.moves("Go on", {"lib/other.py": "x = 1\n"})
+        await t.told(again, red={B: KEY}, green=[A, C])
+        assert (old.state, new.state) == ("closed", "open"), "the open one goes on, though the other is older"
+        assert t.comments(old.number)[-1].startswith("Each of its tests"), "what is closed is left in peace"
+        assert "1 test passed since" in new.body, "of the older one it is known that it is over"
+        mended = await t.moves("Mend all", {"lib/other.py": "x = 2\n"})
+        await t.told(mended, green=[A, B, C])
+        assert (old.state, new.state) == ("closed", "closed")
+        assert await t.world.failures() == []
