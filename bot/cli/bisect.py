@@ -193,7 +193,7 @@ def told_of(answer: Next, local: LocalSearch, span: Span, rules: Rules) -> dict[
     elif isinstance(answer, NoCulprit):
         kind, sure, said = "none", answer.confidence, "nothing between the ends did it: the bad end is as the good one"
     elif isinstance(answer, Inconclusive):
-        places, sure, said = answer.best, answer.confidence, _said(answer, local)
+        places, sure, said, rates = answer.best, answer.confidence, _said(answer, local), answer.rates
     unable = isinstance(answer, Inconclusive) and answer.missing in (Missing.GOOD_END_BUILDS, Missing.BAD_END_BUILDS)
     found = [span.commits[place - 1] for place in places if place]
     step = local.step
@@ -240,11 +240,7 @@ def _lines(told: dict[str, Any]) -> list[str]:
     if told["answer"] == "culprit":
         head = "The culprit" if len(named) == 1 else "One of these, which no build can tell apart"
         lines = [f"{head}, with {sure} confidence after {over}:", *named]
-        if rates := told["flake_rates"]:
-            fails, passes = 100 * rates["fails_where_good"], 100 * rates["passes_where_bad"]
-            lines.append(
-                f"A good commit fails in {fails:.0f} % of runs, a bad one passes in {passes:.0f} %, as believed."
-            )
+        lines += _flakes(told)
         if step := told["step"]:
             lines.append(
                 f"The step is {100 * step['relative']:+.2f} %, single runs scatter by {100 * step['noise']:.2f} %."
@@ -253,7 +249,15 @@ def _lines(told: dict[str, Any]) -> list[str]:
     if told["answer"] == "none":
         return [f"None: {told['said']} ({sure} confidence after {over})."]
     lines = [f"Inconclusive after {over}: {told['said']}."]
-    return [*lines, f"Most is believed of ({sure}):", *named] if named else lines
+    return [*lines, *_flakes(told), *([f"Most is believed of ({sure}):", *named] if named else [])]
+
+
+def _flakes(told: dict[str, Any]) -> list[str]:
+    """How often the runs lie, as believed; nothing where that is not known."""
+    if not (rates := told["flake_rates"]):
+        return []
+    fails, passes = 100 * rates["fails_where_good"], 100 * rates["passes_where_bad"]
+    return [f"A good commit fails in {fails:.0f} % of runs, a bad one passes in {passes:.0f} %, as believed."]
 
 
 def _progress(one: Tried, local: LocalSearch) -> None:

@@ -206,6 +206,14 @@ def test_the_budget_that_ends_too_soon_says_who_it_might_be() -> None:
     answer, _ = play(Search(n=64, max_runs=4), 40, rates=Rates(0.3, 0.3), seed=3)
     assert isinstance(answer, Inconclusive)
     assert answer.missing is Missing.RUNS
+    assert answer.rates is not None
+
+
+def test_a_coin_is_told_for_one() -> None:
+    answer, _ = play(Search(n=16, max_runs=150), 9, rates=Rates(0.5, 0.5), seed=4)
+    assert isinstance(answer, Inconclusive)
+    assert answer.rates is not None
+    assert answer.rates.false_fail + answer.rates.false_pass > 0.8
     assert answer.best
 
 

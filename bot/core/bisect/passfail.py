@@ -39,7 +39,7 @@ def next_step(*, search: Search, runs: Sequence[Run]) -> Next:
         if left >= len(ask):
             return Ask(ask, "confirm the culprit and its parent")
     if left <= 0:
-        return Inconclusive(Missing.RUNS, members(best, search), best.share)
+        return Inconclusive(Missing.RUNS, members(best, search), best.share, belief.rates())
     bits = belief.clearing(best.first, best.last) if best.share > _CLEAR else belief.information()
     return Ask(_most_telling(search, belief, bits, dead, alive, min(search.parallel, left)), "the run that tells most")
 

@@ -140,6 +140,7 @@ class Inconclusive:
     missing: Missing
     best: tuple[int, ...] = ()
     confidence: float = 0.0
+    rates: Rates | None = None
 
 
 Next = Ask | Culprit | NoCulprit | Inconclusive
