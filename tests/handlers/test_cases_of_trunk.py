@@ -207,15 +207,16 @@ async def test_c44_and_c48_each_test_has_its_own_last_green_and_an_unknown_base_
         (comment,) = [text for text in t.comments(number) if "graft:results" in text]
         assert comment.count("**pre-existing**: trunk has had it") == 1 and comment.count("**new**: passed at") == 1
 
-        # a flaky one is shown as that; one without an issue, and one that is over, are none
+        # a flaky one is shown as that, one that waits for its issue too; one that is over is none
         store = t.world.context.store
         rows = {row.number: row for row in await store.breakages(FORK)}
         async with store._begin() as connection:
             for number_, values in ((first.number, {"state": "flaky"}), (second.number, {"number": None})):
                 where = breakages.c.key == rows[number_].key
                 await connection.execute(sa.update(breakages).where(where).values(**values))
-        (flaky,) = (await known_causes(fork, start)).values()
+        flaky, untold = (await known_causes(fork, start)).values()
         assert (flaky.name, flaky.flaky) == (one, True)
+        assert untold.name == f"breakage {rows[second.number].key}, which has no issue yet"
         async with store._begin() as connection:
             await connection.execute(sa.update(breakages).values(state="fixed"))
         assert await known_causes(fork, new) == {}
