@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from bot.core.signature.building import building, wrapper
 from bot.core.signature.clean import Line, base, clean, function_of, named_test, of_setup
+from bot.core.signature.clouds import stock
 from bot.core.signature.compiler import diagnostic, pass_of
 from bot.core.signature.device import device_fault
 from bot.core.signature.dump import frame_of
@@ -299,6 +300,8 @@ def _outside(text: str, exception: str | None) -> Found | None:
     found = service(text, exception=exception is not None)
     if found is None or found.cls not in (INFRA, UNKNOWN):
         return found
+    if found.kind in NETWORK_KINDS:
+        found = stock(text) or found  # the answer tells more than how it came
     own = exception == "RuntimeError" and (
         found.kind in _OF_RUNNERS  # a node of a graph, an instance of a class
         or (found.kind == "checksum" and not _FETCHED.search(text))

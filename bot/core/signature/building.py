@@ -16,6 +16,18 @@ _KILLED = AnyOf(
     r"virtual memory exhausted",
     r"unable to execute command: Killed",
     r"died due to signal 9\b",
+    r"^g?make(?:\[\d+\])?: \*\*\* \[.{0,300}\.(?:o|obj|lo)\] (?:Killed|Error 137)$",
+)
+_HOST_COMPILER = (
+    r"\b(?:cc1\w*|collect2|lto1|lto-wrapper|f951|as|ld(?:\.\w+)?|link|clang\S*|g?cc|[gc]\+\+|rustc|cl)(?:\.exe)?"
+)
+_EXHAUSTED = AnyOf(
+    r"\bcompiler is out of heap space\b",
+    r"\binternal heap limit reached\b",
+    r"\berror LNK1102\b",
+    r"\berror C3859\b.{0,40}\bvirtual memory\b",
+    rf"{_HOST_COMPILER} ?: (?:(?:fatal )?error ?: |internal compiler error: |final link failed: )*"
+    r"(?:out of memory|memory exhausted|cannot allocate memory)\b",
 )
 _UNDEFINED = re.compile(
     r"undefined (?:reference to|symbols?):? [`'\"]?(?P<symbol>[^'`\"\n]+?)['`\"]?(?:[,;( ].{0,200})?$", re.I
@@ -127,9 +139,12 @@ def toolchain(line: str, lowered: str) -> Found | None:
 
 
 def killed(line: str, lowered: str) -> Found | None:
-    """That the machine stopped a compiler, which had taken too much of its memory."""
-    found = _KILLED.search(line, lowered)
-    return Found("killed", Rank.FAULT, INFRA, ("compiler killed",), line) if found else None
+    """That a compiler had taken too much of the machine's memory: it was stopped, or says so itself."""
+    if _KILLED.search(line, lowered):
+        return Found("killed", Rank.FAULT, INFRA, ("compiler killed",), line)
+    if _EXHAUSTED.search(line, lowered):
+        return Found("killed", Rank.FAULT, INFRA, ("compiler out of memory",), line)
+    return None
 
 
 def building(line: str, lowered: str) -> Found | None:

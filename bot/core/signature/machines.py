@@ -155,6 +155,8 @@ MACHINE = rules(
     ),
     (
         "artifact service",
+        r"(?:fail|unable)\w* (?:to )?(?:create|upload|finali[sz]e|download|list)\w* ?artifact.{0,120}"
+        r"\b(?P<what>E(?:NOTFOUND|CONN[A-Z]+|TIMEDOUT|AI_AGAIN|PIPE|(?:HOST|NET)UNREACH))\b",
         r"(?:fail|unable)\w* (?:to )?(?:create|upload|finali[sz]e|download"
         r"|list)\w* ?artifact(?!.{0,200}\b409\b).{0,120}(?:respon"
         r"|request|ECONN|timeout|timed|5\d\d|network|service|retry|attempt)",

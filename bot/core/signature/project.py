@@ -347,7 +347,7 @@ WORKFLOW = rules(
     ),
     (
         "workflow rights",
-        r"Resource not accessible by (?:integration|personal)",
+        r"(?P<token>Resource not accessible by (?:integration|personal))",
         r"Must have admin rights",
         r"\brefusing to\b",
         r"gated repo",

@@ -67,7 +67,7 @@ TESTS = rules(
         r"ImportPathMismatchError",
         r"while loading conftest",
         r"duplicate(?:d)? test",
-        r"Different tests were collected between",
+        r"(?P<xdist>Different tests were collected between)",
     ),
     (
         "test configuration",

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 
+from bot.core.signature.clouds import stock
 from bot.core.signature.mask import mask
 from bot.core.signature.model import INFRA, UNKNOWN, Found, Rank
 
@@ -121,8 +122,6 @@ _KERNEL = re.compile(
 )
 _PLAINLY = re.compile(
     r"(?P<quota>\bquota\b.{0,60}\bexceeded|exceed\w* .{0,40}\bquota\b)"
-    r"|(?P<capacity>Insufficient\w*Capacity|(?:no|not enough|insufficient|not have (?:enough|sufficient)) "
-    r"(?:\S+ )?capacity (?:in|for|available|left))"
     r"|(?P<memory>(?:out[- ]of[- ]memory|OOM)[ -]killer)|(?P<network>network (?:error|failure|outage|problem"
     r"|connectivity)s?\b|\bCall to ibv?_\w{1,40} failed|networking (?:issue|problem|error)s?\b|bad network)"
     r"|(?P<blamed>\b(?:caused by|due to|because of) (?:an? |the )?.{0,40}\b(?:fabric|nvswitch|hardware|firewall"
@@ -222,6 +221,8 @@ def _number(line: str) -> Found | None:
 
 
 def _answer(line: str, exception: str | None) -> Found | None:
+    if found := stock(line):
+        return found
     if found := _AWS.search(line):
         return _found(line, "aws", found["code"]) if _AWS_BUSY.search(found["code"]) else None
     if (found := _GRPC.search(line)) and not _ENDED.search(line):
