@@ -77,6 +77,10 @@ _OF_RUNNERS = frozenset({"runner lost", "runner stopped", "runner error"})
 # kinds told by words that a program may use as well
 _OF_ANY_WORDS = _OF_RUNNERS | {"machinery", "trouble", "checksum", "container start", "host memory", "connection cut"}
 _FETCHED = re.compile(r"://|download|archive|package|wheel|layer|zip|tar\b|gz\b|whl\b|index|file", re.I)
+_TEMPORARY = re.compile(r"[/\\](?:te?mp|tmp\w+)[/\\]|\btempdir\b", re.I)
+_OF_THE_RUNNER = re.compile(
+    r"[/\\](?:_work|_actions|_tool|_temp|workspace|jenkins|actions-runner|hostedtoolcache|agent)[/\\]", re.I
+)
 _TEST_FRAME = re.compile(r"^test_\w+$")
 
 
@@ -108,6 +112,8 @@ def signature(text: str, test: str | None = None) -> Signature:
     best = min(reading.found, key=lambda found: (found.rank, found.kind == "spoken"), default=None)
     if best and best.kind == "no package":
         best = _unreached(reading) or best
+    if best and best.kind == "killed":
+        best = _stopped_for(best, reading)
     if best is None or (_ended(best) and not where and reading.first != mask(best.title)):
         said = where or reading.first
         return _signature("nothing", (said or "no text",), _guessed(reading), test or reading.first or "no text")
@@ -122,12 +128,20 @@ def signature(text: str, test: str | None = None) -> Signature:
         key = (base(reading.asked), *best.key)
     elif best.rank == Rank.CRASH and best.cls == CODE:
         key = (*best.key, _crashed_at(reading) or where)
+    elif best.kind == "sanitizer" and reading.native:
+        key = (*best.key, reading.native)
     return _signature(best.kind, key, _class(best, reading), best.title)
 
 
 def _ended(found: Found) -> bool:
     """Whether it only says that a process or a step has ended."""
     return found.kind == "exit" or _COMPLETED.match(found.title) is not None
+
+
+def _stopped_for(killed: Found, reading: _Reading) -> Found:
+    """What ran out of time before it was stopped, `killed` itself where nothing did."""
+    before = reading.found[: reading.found.index(killed)]
+    return next((found for found in before if found.rank == Rank.TIMEOUT), killed)
 
 
 def _unreached(reading: _Reading) -> Found | None:
@@ -302,6 +316,8 @@ def _outside(text: str, exception: str | None) -> Found | None:
         return found
     if found.kind in NETWORK_KINDS:
         found = stock(text) or found  # the answer tells more than how it came
+    if found.kind == "file held" and (_TEMPORARY.search(text) or (exception and not _OF_THE_RUNNER.search(text))):
+        return None  # the program holds it itself
     own = exception == "RuntimeError" and (
         found.kind in _OF_RUNNERS  # a node of a graph, an instance of a class
         or (found.kind == "checksum" and not _FETCHED.search(text))

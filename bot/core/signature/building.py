@@ -115,7 +115,7 @@ _BUILT = re.compile(
     r"\b(?:cmake|ninja|make|nvcc|hipcc|gcc|g\+\+|clang\S*|c\+\+|cc|setup\.py|wheel|cargo|bazel|ptxas|llc"
     r"|build\w*)\b(?!: \*\*\*)"
 )
-_SIGNALLED = re.compile(r"\b(?:Error|code|status) (?:124|134|137|139)$")
+_SIGNALLED = re.compile(r"\b(?:Error|code|status) (?:124|134|137|139)$|\] Killed$")
 _OPAQUE = AnyOf(
     r"PassManager::run failed",
     r"Failures have been detected while processing an MLIR pass",

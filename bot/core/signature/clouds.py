@@ -28,7 +28,8 @@ _MACHINES = (
     r"|fleet|launch|node ?pools?|availability|provision\w*|shapes?|SKUs?|GPUs? types?)"
 )
 _LACKS = (
-    r"(?:(?:in|not )sufficient|not enough|no|out of|lack of|(?:n't|not) (?:currently )?have (?:enough|sufficient|any|the)"
+    r"(?:(?:in|not )sufficient|not enough|no|out of|lack of"
+    r"|(?:n't|not) (?:currently )?have (?:enough|sufficient|any|the)"
     r"|exhausted)"
 )
 # in words: capacity of machines, not of a queue or a buffer
@@ -37,8 +38,9 @@ _WORDS = AnyOf(
     rf"\b{_MACHINES}\b.{{0,120}}\b{_LACKS}\b.{{0,40}}\bcapacity\b",
     rf"\b{_MACHINES}\b.{{0,60}}\b(?:stock-?out|(?:temporarily )?out of stock|sold out)\b",
     rf"\bcapacity\b.{{0,40}}\b(?:unavailable|not available|exhausted)\b.{{0,80}}\b{_MACHINES}\b",
-    r"\bno (?:GPU )?(?:instances|machines|VMs) (?:of (?:this|that|the requested) type )?(?:are )?(?:currently )?available"
-    r" in\b",
+    r"\b(?:fail\w*|unable|could ?n[o']t|cannot) (?:to )?provision(?:ing)?\b(?! the (?:test|fixture))",
+    r"\bno (?:GPU )?(?:instances|machines|VMs) (?:of (?:this|that|the requested) type )?(?:are )?(?:currently )?"
+    r"available in\b",
 )
 _BUFFERS = re.compile(
     r"\b(?:queue|buffer|vector|cache|block|slot|stack|pool size|tensor|token|page|ring|heap|channel|expert|list|map"

@@ -97,6 +97,20 @@ _MEMORY_FAULT = re.compile(
 )
 _GPU_HANG = re.compile(r"\bHW Exception by GPU\b|\breason ?: ?GPU Hang", re.I)
 _OUT_OF_MEMORY = re.compile(r"\b(?P<api>CUDA|HIP|XPU|NPU|MUSA) out of memory", re.I)
+_SIZE = r"(\d{1,9}(?:\.\d{1,6})?) ?([KMGT]i?B|B|bytes)\b"
+_SIZES = {
+    name: re.compile(pattern, re.I)
+    for name, pattern in (
+        ("wanted", rf"Tried to allocate {_SIZE}"),
+        ("total", rf"total capacity of {_SIZE}|{_SIZE} total capacity"),
+        ("free", rf"{_SIZE} (?:is )?free"),
+        ("process", rf"this process has {_SIZE} memory in use"),
+        ("allocated", rf"{_SIZE} (?:is|already) allocated"),
+        ("reserved", rf"{_SIZE} (?:is )?reserved"),
+    )
+}
+_UNITS = {"B": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
+_LITTLE, _MOST = 0.1, 0.8
 _GPU_GONE = re.compile(
     r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)"
     r"|\bXid\b(?:.{0,60}?[:,] |=)(?P<xid>\d{1,3})\b"
@@ -129,7 +143,7 @@ def device_fault(line: str) -> Found | None:
     if _GPU_HANG.search(line):
         return _found("GPU", "hang", UNKNOWN, line)
     if found := _OUT_OF_MEMORY.search(line):
-        return _found(found["api"], "out-of-memory", CODE, line)
+        return _out_of_memory(found["api"], line)
     if found := _GPU_GONE.search(line):
         names = {
             "nvml": "nvml",
@@ -168,6 +182,30 @@ def device_fault(line: str) -> Found | None:
     if (found := _RETURNED.search(line)) and _known(found["what"]):
         return _named("CUDA" if found["api"].lower().startswith("cu") else "HIP", found["what"], line)
     return None
+
+
+def _out_of_memory(api: str, line: str) -> Found:
+    if _held_by_others(line):
+        return _found("GPU", "memory-of-others", INFRA, line)
+    return _found(api, "out-of-memory", CODE, line)
+
+
+def _held_by_others(line: str) -> bool:
+    """Whether by the figures of `line` a device's memory is all but taken, hardly any of it by who asks for more."""
+    sizes = {name: _size(pattern.search(line)) for name, pattern in _SIZES.items()}
+    total, free, wanted = sizes["total"], sizes["free"], sizes["wanted"]
+    own = sizes["process"] or (sizes["allocated"] or 0) + (sizes["reserved"] or 0)
+    if not total or free is None or not wanted or not (sizes["process"] or sizes["allocated"]):
+        return False
+    return wanted + own <= total * _LITTLE and total - free - own >= total * _MOST
+
+
+def _size(found: re.Match[str] | None) -> float | None:
+    """Bytes."""
+    if found is None:
+        return None
+    number, unit = (value for value in found.groups() if value)
+    return float(number) * _UNITS[unit[0].upper()]
 
 
 def _known(text: str) -> tuple[str, str] | None:

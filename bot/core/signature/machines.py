@@ -5,6 +5,17 @@ from __future__ import annotations
 from bot.core.signature.model import INFRA, Rank
 from bot.core.signature.rule import LINE, NONE, PHRASE, rules
 
+# what a runner keeps for itself, beside what it has checked out
+_RUNNERS_OWN = (
+    r"[/\\\\](?:_diag[/\\\\]|_staging[/\\\\]|_temp_\w+[/\\\\]|_(?:runner_file_commands|github_\w+)\b|hostedtoolcache\b"
+    r"|_work[/\\\\]_\w+|actions?-runners?[/\\\\][\w.-]*(?:[/\\\\](?:bin|externals)\b[^'\"]*)?['\"])"
+)
+_LEFT = r"[/\\\\](?:_work|workspace|builds?)[/\\\\]"
+# a folder that outlives the job; caches of test tools and what stands in a temporary folder are the tests' own
+_CACHES = (
+    r"(?![^'\"\s]{0,300}(?:pytest|mypy_cache|ruff_cache|__pycache__|AppData)|(?:/var)?/tmp/|/var/folders/)[^'\"\s]{0,300}[/\\\\]"
+    r"(?:[\w.]+[-_])*\.?caches?(?:[-_]\w+)*(?:[/\\\\'\"\s:]|$)"
+)
 DISK = rules(
     INFRA,
     Rank.PHYSICAL,
@@ -203,6 +214,32 @@ MACHINE = rules(
         r"Library not loaded: \S{0,200}?(?P<dylib>lib[\w+-]+)[\w.]*\.dylib",
         r"(?:couldn't|could not|cannot|can't|unable to) find (?P<find>lib[\w+-]+\.so)",
         r"(?:cannot|could not) (?:open|load|find)(?: shared)? (?:object|library).{0,20}?(?P<other>lib[\w+-]+\.so)",
+    ),
+    (
+        "runner's folders",
+        rf"the file ['\"][^'\"]{{0,300}}{_RUNNERS_OWN}[^'\"]{{0,300}}['\"]? already exists",
+        rf"could not find (?:a part of the path|file) (?!.{{0,300}}action\.ya?ml)['\"][^'\"]{{0,300}}{_RUNNERS_OWN}",
+        rf"access to the path ['\"][^'\"]{{0,300}}(?:{_RUNNERS_OWN}|{_LEFT})[^'\"]{{0,300}}['\"]? is denied",
+        rf"the directory is not empty\W{{0,5}}[^'\"]{{0,300}}(?:{_RUNNERS_OWN}|{_LEFT})",
+        rf"(?:cannot|could not) create ['\"][^'\"]{{0,300}}{_RUNNERS_OWN}.{{0,300}}"
+        r" because a file or directory with the same",
+        r"cannot create directory ['‘]/__\w(?:/[^'’]{0,100})?['’]: permission denied",
+    ),
+    (
+        "file held",  # of Windows: whoever has a file open keeps all others from removing it
+        r"(?:being used|in use|held open|opened|locked) by another (?:process|program|application)\b",
+        r"\bEBUSY: resource busy or locked\b",
+        r"\bsharing violation\b",
+        r"\bcannot delete workspace\b",
+    ),
+    (
+        "cache denied",
+        rf"(?:permission denied|EACCES|access (?:is )?denied)\b[^'\"/]{{0,60}}['\"]{_CACHES}",
+        rf"(?:cannot|could not|unable to|failed to|can't|couldn't) (?:\w+ ){{1,4}}['\"‘]?{_CACHES}.{{0,200}}"
+        r"(?:permission denied|EACCES|not permitted)",
+        rf"\b(?:mkdir|open|unlink|rename|chmod|stat) ['\"]?{_CACHES}[^'\"]{{0,200}}: permission denied",
+        r"\bcache (?:folder|dir|directory|path|location)\b.{0,200}\b(?:not writable|isn't writable|not owned by"
+        r"|no write (?:access|permission)|permission denied)",
     ),
     (
         "workspace",  # what an earlier job left on the machine, of another user's

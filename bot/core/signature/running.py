@@ -133,6 +133,7 @@ WORKERS = rules(
         "killed",
         r"(?:signal|SIG)\W?(?:9|KILL)\b",
         r"^Killed\b",
+        r"(?:^|\bline \d+: {1,4}|^\S+: )\d+ Killed(?:: 9)? +(?:\S*/)?(?P<what>[\w.+-]+)",
     ),
     (
         "worker died",
@@ -172,6 +173,7 @@ TIMEOUTS = rules(
         r"\bTimeout ?[>(] ?>?\d",
         r"^[+~-]{3,} Timeout [+~-]{3,}$",
         r"reached timeout of \d",
+        r"\b(?P<silent>(?:seconds|minutes) without (?:any )?output)\b",
     ),
     (
         "test time limit",
@@ -200,6 +202,20 @@ TIMEOUTS = rules(
         r"cancell?ed by",
         r"operation was cancell?ed",
         r"KeyboardInterrupt",
+    ),
+)
+# told by who had started it, who knows no more: the shell, the process that waits for its children
+CHILDREN = rules(
+    UNKNOWN,
+    Rank.CRASH,
+    NONE,
+    (
+        "child crashed",
+        r"(?:^|\bline \d+: {1,4}|^\S+: )\d+ (?P<what>Segmentation fault|Aborted|Bus error|Floating point exception"
+        r"|Illegal instruction|Trace/breakpoint trap|Abort trap|IOT instruction)(?:: \d+)? *(?:\(core dumped\))? +"
+        r"(?:sudo |time |env )?(?:\w+=\S+ )*(?:\S*/)?(?:python[\d.]*|py\.?test[\d.]*|torchrun|ctest|lit|llvm-lit"
+        r"|tox|nox|ray|mpirun|accelerate|coverage|uv|poetry|make)\b",
+        r"\bprocess(?:es)? \d+ (?:was |were )?terminated with signal (?P<signal>SIG(?!KILL|TERM|INT)[A-Z]+)",
     ),
 )
 CRASHES = rules(

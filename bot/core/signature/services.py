@@ -37,6 +37,7 @@ TABLE = (
     *running.WORKERS,
     *running.COLLECTIVES,
     *running.TIMEOUTS,
+    *running.CHILDREN,
     *running.CRASHES,
     *running.EXITS,
     *running.DIED,
@@ -74,6 +75,11 @@ _KNOWN_HOST = re.compile(
     r"https?://|^remote: |github|pypi|docker|registry|hugging ?face|amazonaws|azure|googleapis", re.I
 )
 _OURS = re.compile(r"triton|mlir|llvm(?!-dev)|torch(?!vision)|_C\b", re.I)
+_OUR_LINK = re.compile(
+    rf"(?:site|dist)-packages/(?=[^,)'\" ]*(?:{_OURS.pattern}))[^,)'\"]{{1,300}}\.(?:so|dylib)\b"
+    r".{0,80}Library not loaded: @",
+    re.I,
+)
 LONGEST = 600
 # said in passing by what is going on, not by what went wrong
 _PASSING = re.compile(
@@ -117,6 +123,6 @@ def _class(rule: Rule, line: str, what: str) -> str:
         return UNKNOWN
     if rule.kind == "http 5xx" and _PLAIN_500.search(line) and not _KNOWN_HOST.search(line):
         return UNKNOWN
-    if rule.kind == "missing library" and _OURS.search(what):
-        return CODE
+    if rule.kind == "missing library" and (_OURS.search(what) or _OUR_LINK.search(line)):
+        return CODE  # what was built doesn't find what it was linked with
     return rule.cls

@@ -221,8 +221,8 @@ def _number(line: str) -> Found | None:
 
 
 def _answer(line: str, exception: str | None) -> Found | None:
-    if found := stock(line):
-        return found
+    if told := stock(line):
+        return told
     if found := _AWS.search(line):
         return _found(line, "aws", found["code"]) if _AWS_BUSY.search(found["code"]) else None
     if (found := _GRPC.search(line)) and not _ENDED.search(line):
