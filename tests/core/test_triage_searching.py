@@ -81,6 +81,22 @@ def _by_the_truth(place: int, name: str) -> Digest:
     return run(place, name, red={"t": "A"}) if place >= 5 else run(place, name, green=("t",))
 
 
+@pytest.mark.parametrize(
+    ("digest", "seen"),
+    [
+        (run(1, red={"t": "B"}, green=("v",)), Seen.PASS),
+        (replace(run(1, green=("v",)), silent=frozenset({"t"}), infra=("connection reset",)), Seen.PASS),
+        (replace(run(1, red={"the whole suite": "C"}, green=("v",)), crashed=True, silent=frozenset({"t"})), Seen.PASS),
+        (run(1, red={"t": "B", "v": "A"}), Seen.FAIL),
+        (run(1, red={"v": "A"}, green=("t",)), Seen.FAIL),
+        (run(1, red={"t": "B", "v": "C"}), Seen.SKIP),
+        (run(1, red={"t": "B"}, green=("u",)), Seen.SKIP),
+    ],
+)
+def test_one_probe_that_passes_clears_a_commit_whatever_masks_the_others(digest: Digest, seen: Seen) -> None:
+    assert seen_of(digest, signature="A", probes=("t", "v")) is seen
+
+
 def test_only_runs_that_the_search_asked_for_count() -> None:
     other_suite = replace(run(2, green=("t",)), suite="side")
     elsewhere = replace(run(2, green=("t",)), sha="f" * 40)

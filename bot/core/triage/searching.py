@@ -127,24 +127,23 @@ def seen_of(run: Digest, *, signature: str, probes: Sequence[str]) -> Seen | Non
     """What one run shows; None where it proves nothing (a machine's failure, of the run or of a probe): it is asked
     again.
 
-    Only the cause itself is a fail. Another failure of the same tests, or a suite that does not come to run them, is
-    skipped, never bad.
+    Only the cause itself is a fail, and it shows in each probe: where one of them passes it is not there, whatever
+    else fails the others. Another failure of all that ran, or a suite that does not come to run them, is skipped, never
+    bad.
     """
     if not run.judged:
         return None
     if any(failure.signature == signature for failure in run.failures):
         return Seen.FAIL
-    failed = {failure.test for failure in run.failures}
-    if all(probe in run.passed for probe in probes):
+    if any(probe in run.passed for probe in probes):
         return Seen.PASS
-    silent = any(probe in run.silent for probe in probes)
-    if silent and run.infra and not run.crashed and not any(probe in failed for probe in probes):
+    failed = {failure.test for failure in run.failures}
+    masked, silent = (any(probe in tests for probe in probes) for tests in (failed, run.silent))
+    if silent and run.infra and not run.crashed and not masked:
         return None
-    if run.crashed or silent or any(probe in failed for probe in probes):
+    if run.crashed or silent or masked or not run.passed:
         return Seen.SKIP
-    if not any(probe in run.passed for probe in probes) and run.passed:
-        return Seen.ABSENT
-    return Seen.SKIP
+    return Seen.ABSENT
 
 
 def record_of(runs: Iterable[Digest], *, signature: str, probes: Sequence[str]) -> Record:
