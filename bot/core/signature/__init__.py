@@ -75,7 +75,15 @@ _OUTSIDE = frozenset(
 )  # fmt: skip
 _OF_RUNNERS = frozenset({"runner lost", "runner stopped", "runner error"})
 # kinds told by words that a program may use as well
-_OF_ANY_WORDS = _OF_RUNNERS | {"machinery", "trouble", "checksum", "container start", "host memory", "connection cut"}
+_OF_ANY_WORDS = _OF_RUNNERS | {
+    "machinery",
+    "trouble",
+    "checksum",
+    "container start",
+    "host memory",
+    "connection cut",
+    "file held",
+}
 _FETCHED = re.compile(r"://|download|archive|package|wheel|layer|zip|tar\b|gz\b|whl\b|index|file", re.I)
 _TEMPORARY = re.compile(r"[/\\](?:te?mp|tmp\w+)[/\\]|\btempdir\b", re.I)
 _OF_THE_RUNNER = re.compile(

@@ -16,7 +16,7 @@ _STOCK = (
                     r"\b(?:VM|instance) sizes? .{0,100}\bnot available in location\b")),
     ("gcp", AnyOf(r"\b(?:ZONE_)?RESOURCE_POOL_EXHAUSTED\w*",
                   r"\bdoes not have enough resources available to fulfill the request\b")),
-    ("oci", AnyOf(r"\bOut of (?:host )?capacity\b")),
+    ("oci", AnyOf(r"\bOut of (?:host capacity|capacity for shape)\b")),
 )  # fmt: skip
 _LIMIT = AnyOf(
     r"\b(?P<code>(?:Instance|Vcpu|Request|Address|Volume|Snapshot|MaxSpotInstanceCount|SpotInstance\w{0,20})"

@@ -31,7 +31,7 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         (
             "no-device",
             INFRA,
-            r"no (?:cuda|rocm|hip|gpu)\S* (?:gpus? )?(?:\w+ )?(?:device|gpu|are)|\bno_?device|no (?:gpu"
+            r"no (?:cuda|rocm|hip|gpu)\S* (?:gpus? )?(?:\w+ )?(?:device|gpu|are)|(?:\b|error_?)no_?device|no (?:gpu"
             r"|device)s? (?:were )?(?:found"
             r"|avail|detect)",
         ),
@@ -45,7 +45,7 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
             "driver-mismatch",
             INFRA,
             r"driver(?:/library version|_?\s?mismatch)|lib_rm_version_mismatch|unsupported display driver"
-            r"|compat_?not_?supported",
+            r"|compat_?not_?supported|incompatible kernel and userspace",
         ),
         ("ecc", INFRA, r"\becc\b(?! on)|ecc_?uncorrect"),
         ("device-unavailable", INFRA, r"busy or unavailable|devices_?unavailable"),
@@ -110,7 +110,7 @@ _SIZES = {
     )
 }
 _UNITS = {"B": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
-_LITTLE, _MOST = 0.1, 0.8
+_LITTLE, _MOST = 0.25, 0.7
 _GPU_GONE = re.compile(
     r"(?P<nvml>Failed to initialize NVML|nvidia-smi has failed|couldn't communicate with the NVIDIA driver)"
     r"|\bXid\b(?:.{0,60}?[:,] |=)(?P<xid>\d{1,3})\b"
@@ -160,7 +160,7 @@ def device_fault(line: str) -> Found | None:
         if told in ("xid", "system"):
             name = f"{told} {found[told]}"
         known = _known(line)
-        maker = "amd" if name in ("no-device", "driver") and _ROCM.search(line) else ""
+        maker = _maker(name, line)
         return _found("GPU", known[0] if known and name == "nvml" else name, INFRA, line, maker)
     if _ASKS.search(line):
         return _found("GPU", "driver", INFRA, line, "amd")
@@ -208,6 +208,11 @@ def _size(found: re.Match[str] | None) -> float | None:
     return float(number) * _UNITS[unit[0].upper()]
 
 
+def _maker(name: str, line: str) -> str:
+    """Whose device it is that is not there, "" where that is not told or plays no part."""
+    return "amd" if name in ("no-device", "driver") and _ROCM.search(line) else ""
+
+
 def _known(text: str) -> tuple[str, str] | None:
     return next(((name, cls) for name, cls, pattern in _FAULTS if pattern.search(text)), None)
 
@@ -216,7 +221,7 @@ def _named(api: str, what: str, line: str) -> Found:
     known = _known(what)
     if known:
         # what the machine lacks is one cause whoever asks for it
-        return _found("GPU" if known[1] == INFRA else api, known[0], known[1], line)
+        return _found("GPU" if known[1] == INFRA else api, known[0], known[1], line, _maker(known[0], line))
     return _found(api, mask(_POLITE.sub("", what)), CODE, line)
 
 

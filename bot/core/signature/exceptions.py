@@ -22,7 +22,9 @@ _ASSERT = re.compile(r"^(?:AssertionError: )?assert (?P<what>.+)$")
 _NOT_RAISED = re.compile(r"^(?:Failed: )?DID NOT (?:RAISE|WARN)\b")
 _WHAT = re.compile(r"^\s*(?:what\(\):\s+|C\+\+ exception with description \")(?P<message>.+?)(?:\" thrown in .+)?$")
 # memory that was asked for and not given: it is not said whether too much was asked for
-_BAD_ALLOC = re.compile(r"^(?:std::bad_alloc|bad allocation|bad_alloc)\W*$")
+_NOT_GIVEN = re.compile(
+    r"^(?:(?:std::)?bad_alloc|bad allocation)\W*$|^Unable to allocate [\d.]+ \wi?B for an array", re.I
+)
 _SETTINGS_ALONE = re.compile(r"^[\w ]{0,60}: (?P<name>Invalid\w*(?:Config|Configuration|Settings|Manifest)\w*Error):?$")
 _FATAL = re.compile(r"^Fatal Python error: (?P<where>\w+: )?(?P<message>.+)$")
 _PANIC = re.compile(r"panicked at (?:'(?P<message>.+?)', )?(?P<file>[\w./-]+):\d+")
@@ -194,7 +196,7 @@ def raised(name: str, message: str, line: str, frame: tuple[str, str] | None) ->
         return Found("elsewhere", Rank.WRAPPER, UNKNOWN, (name, _LISTED.sub("", masked)), line)
     if _ENDED.match(message) or (name in _ENDS and not _BUILDS.search(message)):
         return Found("ended", Rank.WRAPPER, UNKNOWN, (name, mask(message)), line, by_test=True)
-    if (name == "MemoryError" and not masked) or _BAD_ALLOC.match(message):
+    if (name == "MemoryError" and not masked) or _NOT_GIVEN.match(message):
         return Found("host memory", Rank.EXCEPTION, UNKNOWN, (masked or name,), line, by_test=True)
     if name in ("DistError", "DistNetworkError", "DistStoreError"):
         return Found("exception", Rank.EXCEPTION, UNKNOWN, (name, masked), line)
@@ -242,7 +244,7 @@ def spoken(line: str, lowered: str) -> Found | None:
     if _NOT_RAISED.match(line):
         return Found("assert", Rank.EXCEPTION, CODE, ("assert", mask(line)), line, hard=True, by_test=True)
     if found := _WHAT.match(line):
-        if _BAD_ALLOC.match(found["message"]):
+        if _NOT_GIVEN.match(found["message"]):
             return Found("host memory", Rank.EXCEPTION, UNKNOWN, (mask(found["message"]),), line, by_test=True)
         return Found("exception", Rank.EXCEPTION, CODE, (mask(found["message"]),), line, hard=True)
     if found := _SETTINGS_ALONE.match(line):

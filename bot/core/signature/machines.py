@@ -7,7 +7,7 @@ from bot.core.signature.rule import LINE, NONE, PHRASE, rules
 
 # what a runner keeps for itself, beside what it has checked out
 _RUNNERS_OWN = (
-    r"[/\\\\](?:_diag[/\\\\]|_staging[/\\\\]|_temp_\w+[/\\\\]|_(?:runner_file_commands|github_\w+)\b|hostedtoolcache\b"
+    r"[/\\\\](?:_diag[/\\\\]|_staging[/\\\\]|_tool\b|_temp_\w+[/\\\\]|_(?:runner_file_commands|github_\w+)\b|hostedtoolcache\b"
     r"|_work[/\\\\]_\w+|actions?-runners?[/\\\\][\w.-]*(?:[/\\\\](?:bin|externals)\b[^'\"]*)?['\"])"
 )
 _LEFT = r"[/\\\\](?:_work|workspace|builds?)[/\\\\]"
@@ -155,6 +155,8 @@ MACHINE = rules(
         r"internal (?:server )?error.{0,40}(?:correlation|try again)",
         r"An error occurred while provisioning",
         r"We are currently experiencing",
+        r"\bservices? (?:aren't|are not|isn't|is not) available right now",
+        r"has encountered an internal error when running",
     ),
     (
         "cache service",
@@ -227,7 +229,9 @@ MACHINE = rules(
     ),
     (
         "file held",  # of Windows: whoever has a file open keeps all others from removing it
-        r"(?:being used|in use|held open|opened|locked) by another (?:process|program|application)\b",
+        r"\b(?:files?|folder|directory|workspace|path|handle)\b.{0,400}\b(?:being used|in use|held open|opened|locked)"
+        r" by another (?:process|program|application)\b(?! group)",
+        r"\bunable to delete ['\"][^'\"]{1,300}['\"]\. Tried \d+ times\b",
         r"\bEBUSY: resource busy or locked\b",
         r"\bsharing violation\b",
         r"\bcannot delete workspace\b",
@@ -244,8 +248,8 @@ MACHINE = rules(
     (
         "workspace",  # what an earlier job left on the machine, of another user's
         r"(?:cannot remove|failed to remove|unlink|rmdir|scandir|rm -rf|unable to (?:clean|delete|remove)).{0,200}"
-        r"(?:/_work/|/workspace/|/builds?/).{0,200}(?:permission denied|not permitted|EACCES|EPERM|busy)",
-        r"(?:EACCES|EPERM)[^']{0,80}(?:unlink|rmdir|rm|scandir|lstat) '[^']{0,200}(?:/_work/|/workspace/|/builds?/)",
+        rf"{_LEFT}.{{0,200}}(?:permission denied|not permitted|is denied|EACCES|EPERM|busy)",
+        rf"(?:EACCES|EPERM)[^']{{0,80}}(?:unlink|rmdir|rm|scandir|lstat) '[^']{{0,200}}{_LEFT}",
         r"unable to be removed.{0,80}(?:EACCES|EPERM|EBUSY)",
     ),
     (
@@ -267,7 +271,9 @@ BUSY = rules(
         "device busy",
         r"Device or resource busy",
         r"(?:Unable to create|could not lock).{0,200}\.lock'?:? ?(?:File exists)?",
+        r"could not lock config file\b.{0,300}: File exists",
         r"dpkg was interrupted",
+        r"another installation is (?:already )?in progress",
         r"already in use by (?:another )?process",
         r"Could not get lock (?P<lock>[\w./-]+)",
         r"is (?:held|locked) by (?:another )?process",

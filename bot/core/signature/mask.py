@@ -12,12 +12,12 @@ _STEPS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[a-z][a-z0-9+.-]{1,9}://[^\s'\"<>)\]]+"), "<url>"),
     (re.compile(r"\b(?:[0-9a-f]{4}:)[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-9a-f])?\b"), "#"),
     (re.compile(r"\b0[xX][0-9a-fA-F]+\b"), "#"),
-    (re.compile(r"\b[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}\b"), "<id>"),
+    (re.compile(r"(?<![0-9a-zA-Z])[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}(?![0-9a-zA-Z])"), "<id>"),
     (re.compile(r"\bsha256:[0-9a-f]{12,64}\b"), "<id>"),
     (re.compile(r"\b(?=[0-9a-f]{0,63}[0-9])(?=[0-9a-f]{0,63}[a-f])[0-9a-f]{7,64}\b"), "<id>"),
 )
 # a path: its last name is kept, a name made up at random is not
-_PATH = re.compile(r"(?<![\w.@+~/\\-])(?:[A-Za-z]:[/\\])?(?:[\w.@+~=-]*[/\\])+[\w.@+~=-]*")
+_PATH = re.compile(r"(?<![\w.@+~/\\-])(?:[A-Za-z]:[/\\])?(?:(?:[\w.@+~=-]|<id>)*[/\\])+(?:[\w.@+~=-]|<id>)*")
 _RANDOM = re.compile(
     r"^(?:tmp[\w-]{4,}?|file(?=\w*[A-Z0-9])\w{6}|c[a-z2-7]{6,60}|cc[A-Za-z0-9]{6}"
     r"|(?=\w*\d)[a-z0-9_]{8})(?P<suffix>(?:\.[A-Za-z]\w*)*)$"

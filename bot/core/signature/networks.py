@@ -154,6 +154,7 @@ NETWORK = rules(
         r"WinError 100(?:5[34]|60|61)\b|forcibly closed by the remote",
         r"Send failure|send disconnect",
         r"transfer closed",
+        r"\b(?:read|write) data (?:from|to) the transport connection\b",
         r"unexpected EOF(?! while)",
         r"^(?:error: )?failed to (?:copy|pull|push|fetch|receive|download|upload|export|solve)\b.{0,200}: EOF$",
         r"invalid index-pack output",
@@ -183,6 +184,8 @@ NETWORK = rules(
         r"https?://[^\s'\"]{4,200}.{0,20}\btimed out",
         r"Operation too slow",
         r"read operation timed out",
+        r"\b(?:download|fetch|clon|upload|pull)(?:ing|ed|e)?\b.{0,100}(?::|because)"
+        r" (?:the )?(?:operation )?timed out\b",
         r"HttpClient\.Timeout|HTTP request to .{1,200} has timed out|\bdownload has timed out",
         r"context deadline exceeded",
         r"failed to connect to .{1,200}after \d+ ms",

@@ -136,6 +136,10 @@ WORKERS = rules(
         r"(?:^|\bline \d+: {1,4}|^\S+: )\d+ Killed(?:: 9)? +(?:\S*/)?(?P<what>[\w.+-]+)",
     ),
     (
+        "terminated",
+        r"(?:^|\bline \d+: {1,4}|^\S+: )\d+ (?:Terminated|Hangup|Interrupt)(?:: \d+)? +(?:\S*/)?(?P<what>[\w.+-]+)",
+    ),
+    (
         "worker died",
         r"(?:worker|process|subprocess|rank|child|engine|actor).{0,40}(?:died unexpectedly"
         r"|terminated (?:unexpectedly|abruptly)|exited unexpectedly|was killed|has died|died with)",

@@ -74,6 +74,7 @@ _PLAIN_500 = re.compile(r"\b500\b|Internal Server Error", re.I)
 _KNOWN_HOST = re.compile(
     r"https?://|^remote: |github|pypi|docker|registry|hugging ?face|amazonaws|azure|googleapis", re.I
 )
+_ASKED_FOR = re.compile(r"\b(?:tried|trying|unable|failed|could not|cannot) (?:to )?allocate \d", re.I)
 _OURS = re.compile(r"triton|mlir|llvm(?!-dev)|torch(?!vision)|_C\b", re.I)
 _OUR_LINK = re.compile(
     rf"(?:site|dist)-packages/(?=[^,)'\" ]*(?:{_OURS.pattern}))[^,)'\"]{{1,300}}\.(?:so|dylib)\b"
@@ -110,6 +111,8 @@ def _key(rule: Rule, line: str, found: re.Match[str], what: str) -> tuple[str, .
         return (mask(base(what)),)
     if rule.kind in _REACHING and _OWN.search(line):
         return ("its own",)
+    if rule.kind == "host memory" and _ASKED_FOR.search(line):
+        return ("asked for",)
     if rule.detail == LINE:
         return (mask(_LEVEL.sub("", line)),)
     if rule.detail == NONE:
@@ -121,6 +124,8 @@ def _key(rule: Rule, line: str, found: re.Match[str], what: str) -> tuple[str, .
 def _class(rule: Rule, line: str, what: str) -> str:
     if rule.kind in _REACHING and _OWN.search(line):
         return UNKNOWN
+    if rule.kind == "host memory" and _ASKED_FOR.search(line):
+        return UNKNOWN  # whoever asks for that much may be wrong
     if rule.kind == "http 5xx" and _PLAIN_500.search(line) and not _KNOWN_HOST.search(line):
         return UNKNOWN
     if rule.kind == "missing library" and (_OURS.search(what) or _OUR_LINK.search(line)):

@@ -134,7 +134,8 @@ _PLAINLY = re.compile(
     r"|service|remote"
     r"|network|push|pull|job)\b.{0,80}(?:retry count(?:er)? exceeded|retries exhausted|maximum (?:number of )?retries))"
     r"|(?P<lock>\block\b.{0,80}(?:/|\bfile\b|\bdevice\b).{0,80}\b(?:another|other) process (?:holds|has|is using|owns))"
-    r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error))",
+    r"|(?P<system>\((?:system|runner system|infrastructure) failure\)|infrastructure (?:failure|error)"
+    r"|\brunner system failure)",
     re.I,
 )
 _EITHER = re.compile(r"\b(?:possibly|may be|might be|either)\b.{0,80}\bor\b", re.I)  # who names two causes knows none

@@ -86,13 +86,13 @@ _OF_PROGRAMS = re.compile(
 )
 # of what is computed and compiled: no machine says it, whoever seems to speak
 _COMPUTED = re.compile(
-    r"(?<![/.\w-])(?:ops?|operands?|tensors?|dtypes?|shapes?|strides?|layouts?|loops?|warps?|tiles?|lower(?:ed|ing)"
+    r"(?<![/\\.\w-])(?:ops?|operands?|tensors?|dtypes?|shapes?|strides?|layouts?|loops?|warps?|tiles?|lower(?:ed|ing)"
     r"|unify"
     r"|legali[sz]\w*|compiled?|matri(?:x|ces)|dialects?|insertion point|cannot select|mfma|wmma|LDS|sm_\d+|mock\w*"
     r"|unexpected token|operator|registers?"
     r"|in function|inputs?|evaluated?|graphs?|reward|nan|NaN"
     r"|probabilit\w+|tolerance|terminators?|non-terminator|gradients?|simulation|diverged|linked list"
-    r"|solver|allocator|pass(?= ['`\"])|lhs|rhs|strides)(?![/\w-]|\.\w)"
+    r"|solver|allocator|pass(?= ['`\"])|lhs|rhs|strides)(?![/\\\w-]|\.\w)"
 )
 _LEAST = {INFRA: 0.7, CODE: 0.6, HARNESS: 0.6}
 _SPEAKS, _LEAST_SPEAKING = 30, 3  # hundredths; words
