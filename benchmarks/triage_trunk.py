@@ -41,6 +41,7 @@ from bot.core.triage import (
 from bot.core.types import Level, Outcome
 from bot.core.validation import ManifestCheck, Report, Subject, TestOutcome, TestResult
 
+FEWEST = 101  # commits: what is planted keeps away from both ends
 WINDOW = 300
 AREAS = ("core", "layouts", "kernels", "tlx")
 NOW = datetime(2026, 11, 29, tzinfo=UTC)
@@ -120,6 +121,8 @@ class Simulation:
     """The trunk, its runs, and the bot's memory of it."""
 
     def __init__(self, commits: int, seed: int, late: float) -> None:
+        if commits < FEWEST:
+            raise SystemExit(f"--commits {commits}: what is planted needs at least {FEWEST}")
         self.random = random.Random(seed)
         self.late = late
         self.order = [f"{n:040x}" for n in range(1, commits + 1)]
