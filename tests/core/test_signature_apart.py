@@ -240,6 +240,27 @@ def test_what_was_learned_from_is_not_what_is_measured() -> None:
 @pytest.mark.parametrize(
     "text",
     [
+        "error: in region 2: no capacity for op",
+        "RuntimeError: kernel launch failed, not enough capacity on host",
+        "error: 'gpu.launch' op has insufficient capacity",
+        "RuntimeError: instance norm: no capacity left in slot map",
+        "ValueError: zone allocator is out of capacity",
+        "RuntimeError: out of capacity",
+        "error: cannot provision scratch for op",
+        "RuntimeError: failed to provision 4 tensor map descriptors",
+        "KeyError: 'InsufficientInstanceCapacity'",
+        "error: handle locked by another program point",
+        "RuntimeError: path of operand is in use by another process group",
+        "RuntimeError: cannot open cache for op: permission denied",
+        "AssertionError: Access to the path '/x/_diag/a' is denied",
+        "error: out of memory in register allocator",
+        "ld.lld: error: undefined symbol: out_of_memory",
+        "a.cpp:4:2: error: link: out of memory space 3",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 60.00 GiB. GPU 0 has a total capacity of 79.25"
+        " GiB of which 5.00 GiB is free. Of the allocated memory 1.00 GiB is allocated by PyTorch",
+        "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 79.25"
+        " GiB of which 1.00 GiB is free. Of the allocated memory 77.00 GiB is allocated by PyTorch",
+        "PermissionError: [Errno 13] Permission denied: '/tmp/cache/tile.so'",
         "kernel: failed to compile for sm_90",
         "kernel[0]: wrong result, expected 4",
         "watchdog: test hung after 60s in test_pipeline",

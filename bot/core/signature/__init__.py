@@ -85,6 +85,11 @@ _OF_ANY_WORDS = _OF_RUNNERS | {
     "file held",
 }
 _FETCHED = re.compile(r"://|download|archive|package|wheel|layer|zip|tar\b|gz\b|whl\b|index|file", re.I)
+# what is said of a model by its name: of one that is not there as of one that could not be asked for
+_NOT_LOADED = re.compile(
+    r"\bInvalid repository ID\b|\bnot a valid model identifier\b|\bCan't load (?:the )?(?:tokenizer|config\w*|model"
+    r"|feature|image processor)\b"
+)
 _TEMPORARY = re.compile(r"[/\\](?:te?mp|tmp\w+)[/\\]|\btempdir\b", re.I)
 _OF_THE_RUNNER = re.compile(
     r"[/\\](?:_work|_actions|_tool|_temp|workspace|jenkins|actions-runner|hostedtoolcache|agent)[/\\]", re.I
@@ -118,7 +123,7 @@ def signature(text: str, test: str | None = None) -> Signature:
     reading = _read(clean(text))
     where = function_of(test or next(iter(reading.tests), None)) or reading.test_frame
     best = min(reading.found, key=lambda found: (found.rank, found.kind == "spoken"), default=None)
-    if best and best.kind == "no package":
+    if best and (best.kind == "no package" or _of_the_hub(best, reading)):
         best = _unreached(reading) or best
     if best and best.kind == "killed":
         best = _stopped_for(best, reading)
@@ -150,6 +155,12 @@ def _stopped_for(killed: Found, reading: _Reading) -> Found:
     """What ran out of time before it was stopped, `killed` itself where nothing did."""
     before = reading.found[: reading.found.index(killed)]
     return next((found for found in before if found.rank == Rank.TIMEOUT), killed)
+
+
+def _of_the_hub(best: Found, reading: _Reading) -> bool:
+    """Whether it comes of a model that was not loaded."""
+    told = best.rank == Rank.EXCEPTION and not best.hard
+    return told and any(_NOT_LOADED.search(found.title) for found in reading.found)
 
 
 def _unreached(reading: _Reading) -> Found | None:
@@ -303,6 +314,8 @@ def _raised(name: str, message: str, text: str, reading: _Reading) -> Found:
 def _machinery(text: str, exception: str | None, outside: Found | None, machinery: Found | None) -> Found | None:
     """What stands around the code says, by the tables (`outside`), or by who speaks where they don't decide."""
     if outside and outside.rank == Rank.TIMEOUT and (machine := trouble(text, exception=exception)):
+        if outside.kind == "collective timeout" and machine.key[0] == "rpc":
+            return outside  # who waited for the others says it in a service's words
         return replace(machine, rank=Rank.TIMEOUT)  # what was waited for was a machine
     crashed = outside is not None and outside.rank == Rank.CRASH  # by a word that anything may be called with
     if machinery and machinery.kind == "shell" and (outside is None or outside.cls == CODE):

@@ -19,7 +19,8 @@ _KILLED = AnyOf(
     r"^g?make(?:\[\d+\])?: \*\*\* \[.{0,300}\.(?:o|obj|lo)\] (?:Killed|Error 137)$",
 )
 _HOST_COMPILER = (
-    r"\b(?:cc1\w*|collect2|lto1|lto-wrapper|f951|as|ld(?:\.\w+)?|link|clang\S*|g?cc|[gc]\+\+|rustc|cl)(?:\.exe)?"
+    r"^(?:\d+>)?(?:\S*[/\\])?(?:cc1\w*|collect2|lto1|lto-wrapper|f951|as|ld(?:\.\w+)?|link|clang\S*|g?cc|[gc]\+\+"
+    r"|rustc|cl)(?:\.exe)?"
 )
 _EXHAUSTED = AnyOf(
     r"\bcompiler is out of heap space\b",

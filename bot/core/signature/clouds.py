@@ -6,6 +6,7 @@ import re
 
 from bot.core.signature.model import INFRA, Found, Rank
 from bot.core.signature.patterns import AnyOf
+from bot.core.signature.wording import computed
 
 # the codes that clouds answer with; no other program has such names
 _STOCK = (
@@ -24,8 +25,8 @@ _LIMIT = AnyOf(
     r"|QUOTA_EXCEEDED|LimitExceeded)\b(?! *\()",
 )
 _MACHINES = (
-    r"(?:instances?|VMs?|virtual machines?|machines?|machine types?|spot|on-demand|zones?|regions?|hosts?|clouds?"
-    r"|fleet|launch|node ?pools?|availability|provision\w*|shapes?|SKUs?|GPUs? types?)"
+    r"(?:instances?|VMs?|virtual machines?|machines?|machine types?|spot|on-demand|zones?|clouds?"
+    r"|fleet|launch requests?|node ?pools?|availability|provision\w*|shapes?|SKUs?|GPUs? types?)"
 )
 _LACKS = (
     r"(?:(?:in|not )sufficient|not enough|no|out of|lack of"
@@ -38,7 +39,8 @@ _WORDS = AnyOf(
     rf"\b{_MACHINES}\b.{{0,120}}\b{_LACKS}\b.{{0,40}}\bcapacity\b",
     rf"\b{_MACHINES}\b.{{0,60}}\b(?:stock-?out|(?:temporarily )?out of stock|sold out)\b",
     rf"\bcapacity\b.{{0,40}}\b(?:unavailable|not available|exhausted)\b.{{0,80}}\b{_MACHINES}\b",
-    r"\b(?:fail\w*|unable|could ?n[o']t|cannot) (?:to )?provision(?:ing)?\b(?! the (?:test|fixture))",
+    r"\b(?:fail\w*|unable|could ?n[o']t|cannot) (?:to )?provision(?:ing)?\b.{0,60}"
+    rf"\b(?:{_MACHINES}|resources|runners?|nodes?|clusters?|workers?)\b",
     r"\bno (?:GPU )?(?:instances|machines|VMs) (?:of (?:this|that|the requested) type )?(?:are )?(?:currently )?"
     r"available in\b",
 )
@@ -57,7 +59,7 @@ def stock(line: str) -> Found | None:
             return _found(line, "capacity", cloud)
     if found := _LIMIT.search(line, lowered):
         return _found(line, "limit", found["code"].lower())
-    if not _BUFFERS.search(line) and _WORDS.search(line, lowered):
+    if _WORDS.search(line, lowered) and not _BUFFERS.search(line) and not computed(line):
         return _found(line, "capacity", "")
     return None
 

@@ -23,7 +23,9 @@ _NOT_RAISED = re.compile(r"^(?:Failed: )?DID NOT (?:RAISE|WARN)\b")
 _WHAT = re.compile(r"^\s*(?:what\(\):\s+|C\+\+ exception with description \")(?P<message>.+?)(?:\" thrown in .+)?$")
 # memory that was asked for and not given: it is not said whether too much was asked for
 _NOT_GIVEN = re.compile(
-    r"^(?:(?:std::)?bad_alloc|bad allocation)\W*$|^Unable to allocate [\d.]+ \wi?B for an array", re.I
+    r"^(?:(?:std::)?bad_alloc|bad allocation)\W*$|^Unable to allocate [\d.]+ \wi?B for an array"
+    r"|^(?:Java heap space|GC overhead limit exceeded|Metaspace)\b",
+    re.I,
 )
 _SETTINGS_ALONE = re.compile(r"^[\w ]{0,60}: (?P<name>Invalid\w*(?:Config|Configuration|Settings|Manifest)\w*Error):?$")
 _FATAL = re.compile(r"^Fatal Python error: (?P<where>\w+: )?(?P<message>.+)$")

@@ -230,7 +230,7 @@ MACHINE = rules(
     (
         "file held",  # of Windows: whoever has a file open keeps all others from removing it
         r"\b(?:files?|folder|directory|workspace|path|handle)\b.{0,400}\b(?:being used|in use|held open|opened|locked)"
-        r" by another (?:process|program|application)\b(?! group)",
+        r" by another (?:process|program|application)\b(?! \w)",
         r"\bunable to delete ['\"][^'\"]{1,300}['\"]\. Tried \d+ times\b",
         r"\bEBUSY: resource busy or locked\b",
         r"\bsharing violation\b",

@@ -72,7 +72,9 @@ _OWN = re.compile(
 )
 _PLAIN_500 = re.compile(r"\b500\b|Internal Server Error", re.I)
 _KNOWN_HOST = re.compile(
-    r"https?://|^remote: |github|pypi|docker|registry|hugging ?face|amazonaws|azure|googleapis", re.I
+    r"https?://|^remote: |github|pypi|docker|registry|httpReadSeeker|failed to solve|hugging ?face"
+    r"|amazonaws|azure|googleapis",
+    re.I,
 )
 _ASKED_FOR = re.compile(r"\b(?:tried|trying|unable|failed|could not|cannot) (?:to )?allocate \d", re.I)
 _OURS = re.compile(r"triton|mlir|llvm(?!-dev)|torch(?!vision)|_C\b", re.I)
