@@ -55,7 +55,7 @@ _FAULTS: tuple[tuple[str, str, re.Pattern[str]], ...] = tuple(
         ("driver-unloading", CODE, r"driver shutting down|deinitialized|cudart_?unloading"),
         ("context-destroyed", CODE, r"context is destroyed|context_?is_?destroyed"),
         ("invalid-context", CODE, r"invalid_?\s?(?:device_?\s?)?context"),
-        ("not-initialised", UNKNOWN, r"not_?\s?initialized|initialization_?\s?error"),
+        ("not-initialised", UNKNOWN, r"not_?\s?initialized|initialization_?\s?error|error_?uninitialized"),
         ("stream-capture", CODE, r"stream_?\s?captur|is capturing"),
         ("system-error", UNKNOWN, r"unhandled system error"),
         ("unhandled-error", UNKNOWN, r"unhandled (?:cuda|hip) error"),

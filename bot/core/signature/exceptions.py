@@ -80,7 +80,7 @@ _SHOWN = re.compile(r"^at \d+:\d+:")
 # the cause is told elsewhere
 _ELSEWHERE = re.compile(
     r"\blook at the (?:errors?|logs?)\b|\bsee (?:the )?(?:root cause|error|stack ?trace|traceback|logs?|output"
-    r"|above)\b|run with \w+_DEBUG"
+    r"|above)\b|\bcheck (?:the )?(?:root cause|stack ?trace|traceback|logs?)\b|run with \w+_DEBUG"
     r"|returned a non-zero (?:exit )?(?:code|status)|communicator was aborted",
     re.I,
 )

@@ -89,6 +89,7 @@ NO_NETWORK = rules(
         r"Failed to establish a new connection",
         r"Max retries exceeded",
         r"Unable to connect to",
+        r"\bCouldn't reach \S+ on the Hub\b",
         r"check (?:your (?:internet |network )?|the (?:internet|network) )connect(?:ion|ivity)",
     ),
 )
