@@ -224,3 +224,28 @@ def test_order_of_noise_does_not_matter() -> None:
         rng.shuffle(noise)
         keys.add(signature("\n".join([*noise[:3], root, *noise[3:]])).key)
     assert len(keys) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "D:\\a\\tiles\\lib\\Lower.cpp(41): error C2065: 'rows': undeclared identifier",
+        "# | C:\\src\\tiles\\test\\Data\\Rows.test:12:8: error: ROWS: expected string not found in input",
+    ],
+)
+def test_a_drive_before_a_path_changes_nothing(line: str) -> None:
+    there = signature(line)
+    assert there.cls == "code"
+    assert signature(line.replace("D:\\a", "E:\\b").replace("C:\\src", "F:\\other\\src")).key == there.key
+
+
+def test_tools_that_find_no_tests_are_each_its_own_cause() -> None:
+    said = [
+        "collected 0 items\n\n===== no tests ran in 0.02s =====",
+        "Test project /tiles/build\nNo tests were found!!!",
+        "lit: error: did not discover any tests for provided path(s)",
+        "Ran 0 tests in 0.000s",
+    ]
+    told = [signature(text) for text in said]
+    assert {one.cls for one in told} == {"harness"}
+    assert len({one.key for one in told}) == len(said)

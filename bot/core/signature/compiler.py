@@ -16,7 +16,8 @@ _ERROR = re.compile(
 _OF_ITS_OWN = re.compile(r"[A-Za-z]+\d")
 _NVCC_ERROR = re.compile(r"^(?P<file>[^:()\s]{1,200})\(\d+\): (?:catastrophic )?error(?: #\S+)?: (?P<message>.+)$")
 _PLACE = re.compile(
-    r"(?:^|[\s\"(>])(?P<file>[^\s:()\"]+(?: [^\s:()\"]+)?)(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|\":\d+:\d+\))$"
+    r"(?:^|[\s\"(>])(?P<file>(?:[A-Za-z]:(?=[\\/]))?[^\s:()\"]+(?: [^\s:()\"]+)?)"
+    r"(?::\d+(?::\d+)?|\(\d+(?:,\d+)?\)|\":\d+:\d+\))$"
 )
 _TOOL = re.compile(r"^[\w./+-]+$")
 # what MLIR says of an operation, which may have no place

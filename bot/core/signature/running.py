@@ -11,18 +11,14 @@ NOTHING = rules(
     NONE,
     (
         "nothing collected",
-        r"no tests (?:ran|collected|found|were found|to run)",
+        r"no tests (?:ran|collected|found|to run)",
         r"collected 0 items",
         r"/ 0 selected",
         r"\b(?:\d+ deselected in|0 tests? (?:ran|run|executed))",
-        r"No tests were found",
-        r"No test configuration file found",
-        r"did not discover any tests",
-        r"did not contain any tests",
-        r"Ran 0 tests",
-        r"Running 0 tests",
-        r"Total Discovered Tests: 0",
     ),
+    ("no tests of a build", r"No tests were found", r"No test configuration file found", r"no tests were found"),
+    ("lit discovers none", r"did not discover any tests", r"did not contain any tests", r"Total Discovered Tests: 0"),
+    ("no test functions", r"Ran 0 tests", r"Running 0 tests"),
 )
 TESTS = rules(
     HARNESS,
