@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import FunctionType
@@ -31,8 +31,8 @@ Rule = Callable[[Signature], str]
 
 
 @pytest.fixture
-def upgrade(monkeypatch: pytest.MonkeyPatch) -> Callable[[Rule], None]:
-    """A Graft whose rules give other keys, as a process that is started anew has them."""
+def upgrade(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[Rule], None]]:
+    """A Graft whose rules give other keys, as a process that is started anew has them; after it nothing remembers."""
     now = FunctionType(signature.__code__, signature.__globals__)
     texts._signed.cache_clear()
 
@@ -47,7 +47,9 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Callable[[Rule], None]:
         handlers.trunk._digests.clear()
         texts._signed.cache_clear()
 
-    return to
+    yield to
+    handlers.trunk._digests.clear()
+    texts._signed.cache_clear()
 
 
 def _by_new_rules(text: str, test: str | None = None) -> Signature:
